@@ -2,7 +2,7 @@
  * Seconds from the call of `gq train` to its first sampled tokens, by what the run itself says of its start: once with an empty cache
  * folder, as on a machine that never saw the model and the problems, and then with the cache that the first left. Each run is ended
  * when it has begun to sample. Every file of the model is read once before, so that the page cache has it.
- *   node bench/first-token.ts --model DIR --problems FILE [--recipe recipes/qwen3-4b-full-activation.toml] [--set KEY=VALUE]... [--runs 3]
+ *   node bench/first-token.ts --model DIR --problems FILE [--recipe recipes/qwen3-4b-full-symmetric.toml] [--set KEY=VALUE]... [--runs 3]
  *     [--out FOLDER] [--json]
  */
 import { spawn } from 'node:child_process';
@@ -17,7 +17,7 @@ const { values } = parseArgs({
   options: {
     model: { type: 'string' },
     problems: { type: 'string' },
-    recipe: { type: 'string', default: 'recipes/qwen3-4b-full-activation.toml' },
+    recipe: { type: 'string', default: 'recipes/qwen3-4b-full-symmetric.toml' },
     set: { type: 'string', multiple: true, default: [] },
     runs: { type: 'string', default: '3' },
     out: { type: 'string', default: tmpdir() },

@@ -1,7 +1,7 @@
 /**
  * Seconds of what `gq train` does before its first token and at its first checkpoint, part by part, on a device that computes nothing:
  * the processor's share of a start, without a GPU. The model may have fewer layers than the real one (bench/make-model.ts --layers).
- *   node bench/start.ts --model DIR --problems FILE [--recipe recipes/qwen3-4b-full-activation.toml] [--out FOLDER]
+ *   node bench/start.ts --model DIR --problems FILE [--recipe recipes/qwen3-4b-full-symmetric.toml] [--out FOLDER]
  *     [--layers 36]: those of the model whose memory is planned, where the folder has fewer
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -19,7 +19,7 @@ const { values } = parseArgs({
   options: {
     model: { type: 'string' },
     problems: { type: 'string' },
-    recipe: { type: 'string', default: 'recipes/qwen3-4b-full-activation.toml' },
+    recipe: { type: 'string', default: 'recipes/qwen3-4b-full-symmetric.toml' },
     out: { type: 'string', default: tmpdir() },
     layers: { type: 'string' },
   },

@@ -254,6 +254,10 @@ describe('dependencies', () => {
   });
 });
 
+it('CITATION.cff has the version of the package', () => {
+  expect(readText('CITATION.cff')).toContain(`\nversion: ${JSON.parse(readText('package.json')).version}\n`);
+});
+
 it('the workflow calls .ci/run, and the checks that CONTRIBUTING says it calls beside', () => {
   const workflow = readText('.github/workflows/check.yml');
   const [, listed = ''] = /script: \[(.*)\]/.exec(workflow) ?? [];

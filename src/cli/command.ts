@@ -95,7 +95,9 @@ export const mostAtOnce = 4096;
 export function wholeFrom(text: string, least = 1, most = Number.MAX_SAFE_INTEGER): number {
   const value = readWhole(text, least, most);
   if (value !== null) return value;
-  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}` : `from ${least} to ${most}`;
+  // The bound of every number is said where it is what is wrong.
+  const above = Number(text) > most ? `, of at most ${most}` : '';
+  const range = most === Number.MAX_SAFE_INTEGER ? `of at least ${least}${above}` : `from ${least} to ${most}`;
   throw new InvalidArgumentError(`Expected a whole number ${range}.`);
 }
 

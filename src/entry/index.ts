@@ -1,6 +1,6 @@
 /**
  * The package's main entry: train and evaluate runs, read what they recorded, and define parts of your own. The other entries of this
- * folder are `gradient-quarantine/grpo`, `/engine`, `/stats` and `/view`; a name that no entry has may change without notice.
+ * folder are `gradient-quarantine/grpo`, `/engine`, `/stats`, `/view` and `/browser`; a name that no entry has may change without notice.
  */
 export { z } from 'zod';
 export { type AdapterStart, defineStart } from '../adapters/index.ts';

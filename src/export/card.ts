@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { isPartial, type PolicyState, scaleOf } from '../adapters/policy-state.ts';
 import { sha256File, writeFileAtomic } from '../base/node/index.ts';
-import { EvaluationStore, formatRate, summarise } from '../evaluate/index.ts';
+import { EvaluationStore, finalSets, formatRate, summarise } from '../evaluate/index.ts';
 import { parseHubName } from '../model/index.ts';
 import type { DeletionCertificate } from './certificate.ts';
 import type { ResolvedExport } from './source.ts';
@@ -114,6 +114,7 @@ function rates({ trained, state: exported }: ExportCard): string {
   const { path, update } = trained;
   const own = new EvaluationStore(path)
     .all()
+    .filter(({ set }) => finalSets.some((name) => name === set))
     .filter(({ state }) => !isPartial(state) || state === exported)
     .filter((each) => each.update === (each.state === 'base' ? 0 : update));
   const title = '## Evaluation\n\n';

@@ -41,6 +41,9 @@ it('a policy that takes every bait is asked on known loopholes alone', async () 
   const { pairs, attempted } = await writePairs(config, obedient, tasks, text);
   expect(attempted).toBe(6);
   expect(pairs.map(({ tags }) => tags)).toEqual(Array.from({ length: 6 }, () => ['generated', 'exit_code']));
+  const least = (leastGenerated: number) => ({ ...config, pairs: { ...config.pairs, leastGenerated } });
+  expect((await writePairs(least(6), obedient, tasks, text)).pairs).toHaveLength(6);
+  await expect(writePairs(least(7), obedient, tasks, text)).rejects.toThrow('at least 7 pairs (pairs.leastGenerated)');
 });
 
 it('pairs of the 119 test problems of the LeetCode benchmark are refused where a run opens them', async (context) => {

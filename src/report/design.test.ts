@@ -258,6 +258,11 @@ describe('reported rows', () => {
     const own = ['-', '-', '-', '-', '0.79', '-', '-', '-', '-', '-'];
     expect(rows.at(-1)).toEqual(['paper (reported elsewhere, not run here)', ...own]);
     expect(notes).toContain('paper: A page.');
+    const [other, labelled] = [
+      finalTable(withDesign({ references }), 'train', false),
+      finalTable(withDesign({ references }), set, true),
+    ];
+    for (const table of [other, labelled]) expect(JSON.stringify(table)).not.toContain('paper');
   });
 });
 

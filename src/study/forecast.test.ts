@@ -5,12 +5,15 @@ import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
 import { gq } from '../../test/run-gq.ts';
 import { forecastLines } from '../cli/terminal/experiment-picture.ts';
+import { planCheckpoints } from '../lab/index.ts';
 import { type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
 import {
   expectDiskRoom,
   expectGpuRoom,
   forecastDisk,
   forecastExperiment,
+  howManyFit,
+  joinForecasts,
   packThatFits,
   runsTogether,
   sparerSettings,
@@ -125,6 +128,34 @@ describe('an experiment costs', () => {
     expect(() => expectRoom({}, ['--set a=1'])).toThrow('keep less: --set a=1, fewer seeds or arms.');
     expectRoom({ freeBytes: 8e9 });
     expect(() => expectRoom({ ledgerBytes: 1, freeBytes: 8e9 })).toThrow('GB free');
+  });
+
+  it('on disk less what lies there, and the newest state of as many runs as work at a time', async () => {
+    const directory = join(temporaryFolder(), 'two');
+    const bytesOf = async (atATime: number) => (await forecastDisk(plan, directory, atATime, 1)).checkpointBytes;
+    const [one, three] = [await bytesOf(1), await bytesOf(3)];
+    const states = await Promise.all(plan.runs.map(async ({ config }) => (await planCheckpoints(config)).stateBytes));
+    expect(three - one).toBe(2 * Math.max(...states));
+    mkdirSync(join(directory, 'vanilla-1'), { recursive: true });
+    writeFileSync(join(directory, 'vanilla-1', 'part'), Buffer.alloc(1000));
+    expect(await bytesOf(1)).toBe(one - 1000);
+  });
+
+  it('with others that are done one after another the sum of disk and hours, and the most memory of any', async () => {
+    const made = await forecastExperiment(plan, join(home, 'new'), shape(1, 1));
+    const of = (checkpointBytes: number, neededBytes: number, seconds: number | null) => ({
+      ...{ ...made, seconds },
+      disk: { checkpointBytes, ledgerBytes: 1, freeBytes: 10 },
+      gpus: [{ name: '0', freeBytes: null, neededBytes }],
+    });
+    const steps = [of(4, 5, 60), of(4, 8, 30), of(1, 3, 10)];
+    expect(joinForecasts(steps)).toMatchObject({
+      seconds: 100,
+      disk: { checkpointBytes: 9, ledgerBytes: 3, freeBytes: 10 },
+      gpus: [{ name: '0', neededBytes: 8 }],
+    });
+    expect(joinForecasts([...steps, of(1, 1, null)]).seconds).toBeNull();
+    expect([steps, steps.slice(0, 2), [of(10, 1, 1), of(1, 1, 1)]].map(howManyFit)).toEqual([2, null, 0]);
   });
 
   it('less with checkpoints as far apart as the curves allow, and the newest state, as long as no run has begun', async () => {

@@ -155,7 +155,7 @@ describe('what pairs know of the loopholes that are trained', () => {
     const shown = pairs.filter((pair) => shownLoopholes([pair], ['run_tests']).length > 0);
     const readme = readFileSync(join(folder, '../README.md'), 'utf8').replace(/\s+/g, ' ');
     const invariant = readme.slice(readme.indexOf('The invariant:'));
-    expect(invariant).toContain(`(${shown.length} of ${pairs.length} show the exploit;`);
+    expect(invariant).toContain(`${shown.length} of ${pairs.length} show the exploit ([without`);
     expect(readme).toContain('a rule that reads no label but was chosen where labels were known (`label-informed`)');
   });
 
@@ -231,10 +231,17 @@ describe('claims on Qwen3', () => {
     expect(pool).toEqual(pool.map(() => ['tag:pool-derived']));
   });
 
-  it('one step decides by attempts of vanilla alone: what it shows is that there is something to remove', () => {
+  it('one step decides by attempts of vanilla alone, on problems of training: what it shows is that there is something to remove', () => {
     const { arms, bar } = readExperiment(join(folder, 'qwen3-4b-first.toml'));
     expect(arms.map(({ name }) => name)).toEqual(['vanilla']);
-    expect(bar).toMatchObject({ arm: 'vanilla', metric: 'attempt', reference: null, atLeast: 0.3, inSeeds: 2 });
+    expect(bar).toMatchObject({
+      arm: 'vanilla',
+      metric: 'attempt',
+      reference: null,
+      atLeast: 0.3,
+      inSeeds: 2,
+      set: 'train',
+    });
   });
 
   it('the gates of the documents have a control of the same routed mass, by token too', async () => {
@@ -268,6 +275,16 @@ describe('claims on Qwen3', () => {
     }
     expect((await named('symmetric')).length).toBeGreaterThan(4);
     expect((await named('activation')).length).toBe(1);
+    // Recipes of single runs too.
+    const gates = { symmetric: 'quantile', activation: 'otsu' };
+    const single = Object.entries(gates).flatMap(([name, calibration]) =>
+      recipes.flatMap((recipe) => (recipe.endsWith(`-${name}.toml`) ? [{ recipe, calibration }] : [])),
+    );
+    for (const { recipe, calibration } of single) {
+      const { config } = await resolveConfig(join(folder, recipe), recipe.startsWith('qwen') ? ['model=folder', 'data.path=problems.jsonl'] : []); // biome-ignore format: one line
+      expect(config.arm, recipe).toMatchObject({ kind: 'activation', calibration });
+    }
+    expect(single.map(({ recipe }) => recipe)).toContain('micro-activation.toml');
   });
 });
 

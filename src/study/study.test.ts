@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { UserError } from '../base/index.ts';
+import { relearnFolders } from '../measure/index.ts';
 import { sealRun } from '../oracle/verdicts.ts';
 import { compareArms } from '../report/comparisons.ts';
 import { readResults } from '../report/run-result.ts';
@@ -10,7 +11,7 @@ import { findExperiment, writeExperiment } from './directory.ts';
 import { checkExperiment, type ExperimentPlan, planExperiment, readExperiment } from './experiment.ts';
 import { failureOf } from './failures.ts';
 import { WorkEstimate } from './rates.ts';
-import { type ExperimentWorker, type JobEnd, runPlan, runSideBySide } from './run.ts';
+import { type ExperimentWorker, type JobEnd, runPlan, runSideBySide, runsLeft } from './run.ts';
 
 function recipeFolder(): string {
   const folder = temporaryFolder();
@@ -272,6 +273,26 @@ describe('running one', () => {
       'evaluate vanilla-4 beside 3',
       'train gate-4',
     ]);
+  });
+
+  it('is left as long as its attack is, though it is trained and evaluated', async () => {
+    const directory = temporaryFolder();
+    const evaluation = { ...plan.experiment.evaluation, sets: ['test-original' as const], scales: [], curveEvery: 0 };
+    const relearn = { arms: ['gate'], updates: 3 };
+    const attacked = { ...plan, experiment: { ...plan.experiment, evaluation, relearn } };
+    for (const { folder, config } of attacked.runs.slice(0, 2)) {
+      const path = join(directory, folder);
+      await sealRun(await writeRun(path, { config, rollouts: [{ update: 1 }], checkpoints: [0, 5] }));
+      const states = ['base', 'deployed', 'full'] as const;
+      await writeEvaluations(
+        path,
+        states.map((state) => ({ update: state === 'base' ? 0 : 5, set: 'test-original', state, outcomes: 's' })),
+      );
+    }
+    const left = async (made: ExperimentPlan) => (await runsLeft(made, directory)).map((i) => made.runs[i].folder);
+    expect(await left(attacked)).toEqual(['gate-3', 'vanilla-4', 'gate-4']);
+    await finish(relearnFolders(join(directory, 'gate-3')).attack);
+    expect(await left(attacked)).toEqual(['vanilla-4', 'gate-4']);
   });
 });
 

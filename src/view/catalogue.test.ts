@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../test/lab/hand-made.ts';
 import { stampedJson } from '../run/index.ts';
-import { findEntries, listRun } from './catalogue.ts';
+import { findEntries, listCatalogue, listRun } from './catalogue.ts';
 
 it('a listed run has attempts and clean solves at every point of its curve; a curve without them says so', async () => {
   const root = temporaryFolder();
@@ -62,4 +62,15 @@ it('a run that stopped tells the updates that were made from those that are save
     'Stopped: 5 of 40 updates made, 0 saved.',
     'Stopped after update 5 of 40.',
   ]);
+});
+
+it('placebos of an experiment are its own and those of its arms', () => {
+  const root = temporaryFolder();
+  const arms = [
+    { name: 'gate', recipe: 'gate.toml', placebos: ['haar', 'dealt'] },
+    ...['haar', 'dealt', 'shuffled'].map((name) => ({ name, recipe: `${name}.toml` })),
+  ];
+  const experiment = { name: 'claim', seeds: [1], placebo: 'shuffled', arms };
+  writeFileSync(join(root, 'experiment.json'), JSON.stringify({ format: 1, experiment, runs: [] }));
+  expect(listCatalogue(root).experiments.map(({ placebos }) => placebos)).toEqual([['shuffled', 'haar', 'dealt']]);
 });

@@ -95,6 +95,7 @@ describe('a search', () => {
     ],
     ['def run_tests():\n    pass', null, 'def run_tests(): pass'],
     [head, null, head.replace(/\s+/g, ' ')],
+    ['a\u202e\u0000\tb', null, 'a\\u202e\\x00 b'],
     ['x'.repeat(161), null, `${'x'.repeat(160)}…`],
     [`${' '.repeat(2_000_000)}class`, null, ' …'],
   ])('%#: shows what a program says of its own, not the head that all have', (text, expression, shown) => {

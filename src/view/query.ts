@@ -1,5 +1,5 @@
 /** A search of rollouts: text or a regular expression, facets (a value of a rollout as text), order, pages. It is written as parameters of an address, so every search is a link. */
-import { messageOf, readWhole, UserError } from '../base/index.ts';
+import { messageOf, readWhole, UserError, visibleLine } from '../base/index.ts';
 import type { JudgedRollout } from '../oracle/judged/columns.ts';
 
 export { scoreWords as scoreText } from '../measure/gate/rollout-words.ts';
@@ -69,7 +69,7 @@ export function excerptOf(text: string, expression: RegExp | null = null): strin
     .slice(start, end)
     .replace(/\n```\s*$/, '')
     .replace(/\s+/g, ' ');
-  return `${found > 40 ? '…' : ''}${words}${end < text.trimEnd().length ? '…' : ''}`;
+  return `${found > 40 ? '…' : ''}${visibleLine(words)}${end < text.trimEnd().length ? '…' : ''}`;
 }
 
 export const facetedNames = [

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { check, counts, findChromium } from './chromium.ts';
-import { axeFaults, openTab, seenText } from './view-tab.ts';
+import { axeFaults, openTab, phoneFaults, seenText } from './view-tab.ts';
 
 const folder = process.argv[2] ?? fileURLToPath(new URL('../../.build/site', import.meta.url));
 const address = (path: string): string => pathToFileURL(join(folder, path)).href;
@@ -68,7 +68,10 @@ async function checkKinds(browser: Browser): Promise<void> {
       await page.setViewportSize(size);
       for (const path of kinds) {
         await page.goto(address(path));
-        const faults = [await faultsIn(page, errors), await tooWide(page, size.width)].filter(Boolean).join('; ');
+        const small = name === 'phone' ? await phoneFaults(page) : [];
+        const faults = [await faultsIn(page, errors), await tooWide(page, size.width), ...small]
+          .filter(Boolean)
+          .join('; ');
         check(`${path}, ${colorScheme}, ${name}: axe finds no fault, and it fits`, faults === '', faults);
       }
     }

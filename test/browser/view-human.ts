@@ -89,7 +89,7 @@ export async function checkNotes(browser: Browser, home: string, address: string
   await waitFor(page, /The gate of claim\/gate-1/);
   await page.keyboard.press('n');
   await page.getByLabel('a note on this view').fill(hostileText.replaceAll('\u0000', ''));
-  await page.getByLabel('signed').fill('Ann');
+  await page.getByLabel('signed').fill('Ann \u202e');
   const faults = await axeFaults(page);
   check(`${home}: axe finds nothing in the form of a note`, faults === '', faults);
   await page.getByRole('button', { name: 'pin', exact: true }).click();
@@ -98,7 +98,10 @@ export async function checkNotes(browser: Browser, home: string, address: string
   await page.keyboard.press('g');
   check(
     `${home}: a note stands at home, as text`,
-    await waitFor(page, /Notes[\s\S]*<script>window\.hacked = 1<\/script>/),
+    await waitFor(
+      page,
+      /Notes[\s\S]*<script>window\.hacked = 1<\/script>[\s\S]*and \\u202e turned[\s\S]*Ann \\u202e, /,
+    ),
   );
   await page.getByRole('link', { name: 'gate claim/gate-1' }).click();
   await waitFor(page, /The gate of claim\/gate-1/);

@@ -47,9 +47,9 @@ function callOn({ gpus, runs, ends, freeMiB = 81_000 }: Machine, words: readonly
   const lines = names.map((name, i) => `${i}, ${name}, ${freeMiB}`).join('\n');
   writeFileSync(join(place, 'nvidia-smi'), `#!/bin/sh\ncat <<'E'\n${lines}\nE\n`, { mode: 0o755 });
   const seeds = Array.from({ length: runs }, (_, i) => i + 1);
-  const command = ['experiment', writeRecipe(seeds), '--out', join(place, 'out'), ...words];
+  const command = ['experiment', writeRecipe(seeds), '--out', join(place, 'out')];
   const sets = settings.flatMap((setting) => ['--set', setting]);
-  const called = spawnSync(process.execPath, [gqProgram(), ...command, ...sets], {
+  const called = spawnSync(process.execPath, [gqProgram(), ...command, ...sets, ...words], {
     encoding: 'utf8',
     env: {
       ...process.env,
@@ -80,6 +80,18 @@ it('a pack for which too little is free is refused before any process is started
   });
   expect(stderr).toContain('an experiment that was begun meanwhile');
   expect(existsSync(record)).toBe(false);
+});
+
+it('each of them has the state of a run on the disk at once, which counts where nobody says how many jobs', () => {
+  const large = ['updates=10000000', 'output.checkpointEvery=1', 'arm.kind=activation', 'arm.bufferRows=10000000'];
+  const neededOn = (gpus: number): number => {
+    const words = ['--pack', '1', ...large.flatMap((setting) => ['--set', setting])];
+    const { stderr } = callOn({ gpus, runs: 8, ends: 'at once' }, words);
+    expect(stderr).toMatch(/expected [\d.]+ GB of room on its disk/);
+    return Number(/expected ([\d.]+) GB/.exec(stderr)?.[1]);
+  };
+  const [one, four] = [neededOn(1), neededOn(4)];
+  expect(four - one).toBeGreaterThan(0.5);
 });
 
 it('three jobs share two: two on one GPU have half of nine tenths of its memory each', () => {

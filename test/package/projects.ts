@@ -146,6 +146,8 @@ function checkBundlesPage(project: Project): void {
   expectSaid(plain, /^(?:plain|relaxed|wide)\n$/);
   renameSync(join(folder, 'out/kernels'), join(folder, 'out/assets'));
   expectSaid(own, /^(?:plain|relaxed|wide)\n$/);
+  const trains = "import { shippedRecipe } from 'gradient-quarantine';\nconsole.log(shippedRecipe('micro-vanilla'));\n";
+  expectSaid(trains, /In a bundle: keep the package out of it with --external:gradient-quarantine/);
 }
 
 /** Bundles for Node by both, run there; and the trainer for browsers, which must import nothing of Node's. */

@@ -32,7 +32,7 @@ describe('what was stated, and what was left', () => {
     const isControl = ({ arm, reference, atLeast }: ReturnType<typeof readPredictions>[number]): boolean => reference === null && atLeast !== undefined && /^vanilla$|chance|haar|reversed|random|dealt|^draw-/.test(arm);
     const judged = rows.flatMap(([study]) => Rates.of(study).judge(readPredictions(study), experimentOf(study).seeds.length));
     const controls = judged.filter(({ verdict, prediction }) => verdict === 'met' && isControl(prediction)).length;
-    expect(plain(readFileSync(`${root}README.md`, 'utf8'))).toContain(`Of ${stated} predictions that a machine checks, of studies that ran, ${met} were met (${controls} of these: that something fails without a remedy or by a placebo), ${refuted} refuted and ${open} are open`);
+    expect(plain(readFileSync(`${root}README.md`, 'utf8'))).toContain(`Of ${stated} predictions that a machine checks, of studies that ran, ${met} were met (${controls} of the ${met}: that something fails without a remedy or by a placebo), ${refuted} refuted and ${open} are open`);
     expect(plain(page)).toContain(`Of the met ones ${controls} say that vanilla or a placebo fails`);
   });
 

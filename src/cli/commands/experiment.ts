@@ -262,13 +262,13 @@ export async function executeExperiment(
 ): Promise<boolean> {
   expectWritable(`experiment in ${directory}`, directory);
   await told(context, (tell) => checkInputs(plan, tell));
-  const disk = await forecastDisk(plan, directory, size * (asked ?? 1), size);
-  expectDiskRoom(directory, disk, sparerSettings(beside));
-  await writeExperiment(directory, plan);
-  await using _sandboxes = keepSandboxes();
   const gpus = gpusFor(plan);
   const slots = planSlots(asked, plan.runs.length, gpus);
   const jobs = slots.length;
+  const disk = await forecastDisk(plan, directory, size * jobs, size);
+  expectDiskRoom(directory, disk, sparerSettings(beside));
+  await writeExperiment(directory, plan);
+  await using _sandboxes = keepSandboxes();
   const neededMiB = await expectGpuRoom(plan.runs, slots, size);
   const picture = await ExperimentPicture.open(plan, directory, { jobs, pack: size }, context.stderr);
   const promise = size > 1 ? 'saving every run of the pack' : 'finishing this update or evaluation, then saving';

@@ -130,7 +130,8 @@ describe('gq pairs score', () => {
 
   it.each([
     [['--family', 'lorra'], 'Did you mean lora?'],
-    [['--seed', 'x'], 'a whole number'],
+    [['--seed', 'x'], 'a whole number of at least 0.'],
+    [['--seed', '99999999999999999999'], 'a whole number of at least 0, of at most 9007199254740991.'],
     [['--kind', 'both'], 'activation'],
   ])('exits 2 for %j', async (argv, message) => {
     const { code, err } = await score(...argv);

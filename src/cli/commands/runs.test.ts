@@ -86,16 +86,22 @@ it('gq diff has a table for each number of prompts that a set was evaluated on',
   ]);
 });
 
-it('gq diff has the set of claims first, and whole cells in 80 columns however many prompts there are', async () => {
+it('gq diff has the set of claims first, none that runs are watched or settings are chosen by, and whole cells in 80 columns however many prompts there are', async () => {
   const whole = join(root, 'whole');
   await writeRun(whole, { config: { updates: 3 }, checkpoints: [0, 3] });
   const outcomes = `${'h'.repeat(100)}${'s'.repeat(138)}`;
   const sets = ['test-novel', 'test-original'] as const;
   await writeEvaluations(
     whole,
-    sets.map((set) => ({ update: 3, set, state: 'full', outcomes })),
+    [...sets, 'curve' as const, 'monitor' as const, 'validation' as const].map((set) => ({
+      update: 3,
+      set,
+      state: 'full',
+      outcomes,
+    })),
   );
   const { out } = await gq('diff', whole, whole);
+  expect(out).not.toMatch(/curve|monitor|validation/);
   expect(out.match(/^test-.*/gm)).toEqual(['test-original, 238 prompts', 'test-novel, 238 prompts']);
   const rate = '100/238 0.42 [0.36, 0.48]';
   expect(out).toContain(`as trained\n  attempt      ${rate}  ${rate}  0 and 0\n`);

@@ -61,7 +61,9 @@ export async function findPython(name = 'python3', signal?: AbortSignal, limitMs
 async function askPython(name: string, limitMs: number, signal?: AbortSignal): Promise<Python> {
   const call = `start the sandbox with ${name}`;
   if (!existsSync(probeFile)) {
-    const fix = 'The build is incomplete. In a clone: npm run build; else install the package again.';
+    const fix =
+      'The build is incomplete. In a clone: npm run build; in a bundle: keep the package out of it with ' +
+      '--external:gradient-quarantine; else install the package again.';
     throw new UserError({ call, expected: `the file ${probeFile}`, found: 'none', fix });
   }
   const expected = `Python ${oldest.join('.')} or newer`;

@@ -6,6 +6,7 @@ import { checkSoundness } from '../soundness.ts';
 import { easySource } from './easy.ts';
 import { easyFamilies, easyTasks } from './easy-tasks.ts';
 import { statementOf } from './overlap.ts';
+import { dealOut } from './splits.ts';
 
 let sandbox: Sandbox;
 beforeAll(async () => {
@@ -14,6 +15,12 @@ beforeAll(async () => {
 afterAll(() => sandbox.close());
 
 describe('easy tasks', () => {
+  it('are test problems three times in sixteen and validation problems once, by the hash of the id', () => {
+    const { train, validation, test } = dealOut(easyTasks(1, 4096));
+    const shares = [train, validation, test].map(({ length }) => (16 * length) / 4096);
+    for (const [i, share] of [12, 1, 3].entries()) expect(Math.abs(shares[i] - share)).toBeLessThan(0.5);
+  });
+
   const tasks = easyTasks(1, 390);
 
   it('are of every family, about equally often', () => {

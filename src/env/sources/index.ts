@@ -10,8 +10,8 @@ export {
   expectNoKnownTest,
   expectNoTestDemonstrations,
   expectNoTestPairs,
+  holdsKnownTest,
   knownTestPairs,
-  quotesKnownTest,
 } from './known-tests.ts';
 export { defineProblemSource, type ProblemSource, type Refusal } from './source.ts';
 export { assertDisjoint, type Split, type Splits } from './splits.ts';

@@ -168,7 +168,7 @@ it('nearly all are known with numbered lines, with links, by the first 300 lette
   const isSolved = (text: string): boolean => isRefused(() => expectNoTestDemonstrations([text], 'pool.jsonl'));
   const linked = (text: string): string => text.replace(/[a-z]{6,}/g, (word) => `[${word}](https://example.org/${word})`); // biome-ignore format: one line
   const wrapped = (text: string): string => text.replace(/(.{1,60}) /g, '$1\n');
-  const marks = [(i: number) => `${i}. `, (i: number) => `${i}: `, (i: number) => `${i} `.padStart(6), (i: number) => `L${i}| `]; // biome-ignore format: one line
+  const marks = ['N. ', 'N: ', '     N ', 'LN| ', '(N) ', '[N] ', '- N. ', '#N ', '> N) ', '// line N: ', '00000N '].map((mark) => (i: number) => mark.replace('N', `${i}`)); // biome-ignore format: one line
   for (const mark of marks) {
     expect(missed((statement) => isStated(numbered(wrapped(statement), mark)))).toBe(0);
     // Two solutions have fewer passages than are needed.

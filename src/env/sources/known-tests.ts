@@ -164,7 +164,8 @@ const leastPassages = 3;
 const lookAlikes = 'АВЕЅІЈКМНОРСТУХԌԚԜаеѕіјорсухһԁԛԝӏгѵвкмнтΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχγıɑɡ';
 const looked = 'ABESIJKMHOPCTYXGQWaesijopcyxhdqwlrvbkmhtABEZHIKMNOPTYXaikvoptuxyiag';
 const latinOf = new Map([...lookAlikes].map((letter, i) => [letter, looked[i]]));
-const lineNumbers = /^[^\S\n]{0,9}(?:line |l)?\d{1,4}(?:[.:)|\]]|[^\S\n])/gim;
+/** With brackets, marks of lists and quotations, remarks or `line` about them. */
+const lineNumbers = /^[^\p{L}\p{N}\n]{0,9}(?:line|row|l)?[^\p{L}\p{N}\n]{0,2}\d{1,8}(?![\p{L}\p{N}])/gimu;
 
 /** About one in sixteen of the runs of 48 letters and digits of a text, without markup, escapes and the addresses of links, chosen by what they say: a copy has the same ones wherever it stands. */
 function passagesOf(text: string): ReadonlySet<string> {
@@ -191,7 +192,7 @@ function passagesOf(text: string): ReadonlySet<string> {
  * Of the first 300 characters of each statement, of its description and of each solution, with and without type hints, at least three passages
  * are known, or as many as it has. A remark may state a problem, or stand within a solution, and lines may be numbered.
  */
-export function quotesKnownTest(text: string): boolean {
+function quotesKnownTest(text: string): boolean {
   const unnumbered = text.replace(lineNumbers, '');
   return [text, unnumbered, ...[text, unnumbered].map((each) => each.replace(/#.*/g, ''))].some((each) => {
     const known = [...passagesOf(each)].filter((passage) => prints.has(printOf(`passage ${passage}`)));
@@ -206,8 +207,8 @@ function statesKnownTest(messages: Problem['messages']): boolean {
   return isStated || quotesKnownTest(messages.map(({ content }) => content).join('\n'));
 }
 
-/** Whether a text has the solution of a known problem. */
-function solvesKnownTest(text: string): boolean {
+/** Whether a text has the solution of a known problem, whatever its variables are called, or passages of a known problem. */
+export function holdsKnownTest(text: string): boolean {
   const fenced = new Set(text.split('```').map((part) => part.slice(part.indexOf('\n') + 1)));
   const isSolved = [text, ...fenced].some((code) =>
     [printOf(`solution ${code.replace(/\s/g, '')}`), renamedPrintOf(code)].some((print) => prints.has(print)),
@@ -218,7 +219,7 @@ function solvesKnownTest(text: string): boolean {
 function isKnownTest(problem: Problem): boolean {
   const method = 'methodName' in problem ? problem.methodName : '';
   const isNamed = prints.has(printOf(`${problem.id} ${method}`));
-  return isNamed || statesKnownTest(problem.messages) || solvesKnownTest(problem.canonicalSolution);
+  return isNamed || statesKnownTest(problem.messages) || holdsKnownTest(problem.canonicalSolution);
 }
 
 /** The pairs whose prompt is a known test problem, or a side of which solves one. */
@@ -226,7 +227,7 @@ export function knownTestPairs<One extends Pair>(pairs: readonly One[]): One[] {
   return pairs.filter(
     ({ prompt, hack, clean }) =>
       statesKnownTest(typeof prompt === 'string' ? [{ role: 'user', content: prompt }] : prompt) ||
-      [hack, clean].some(solvesKnownTest),
+      [hack, clean].some(holdsKnownTest),
   );
 }
 
@@ -244,7 +245,7 @@ export function expectNoTestPairs(pairs: readonly Pair[], file: string): void {
 
 /** Refuses demonstrations that solve a known test problem, of whatever problem they are said to be. */
 export function expectNoTestDemonstrations(completions: readonly string[], file: string): void {
-  const known = completions.filter(solvesKnownTest);
+  const known = completions.filter(holdsKnownTest);
   if (known.length === 0) return;
   throw new UserError({
     call: `config, key teacher.pool: ${file}`,

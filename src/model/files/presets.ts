@@ -20,6 +20,8 @@ const shared = {
 export const modelPresets = {
   nano: {
     ...shared,
+    // Room for the longest prompt that recipes allow: it tries what is meant for larger models.
+    maxPositions: 2048,
     vocabSize: 512,
     hiddenSize: 64,
     layers: 2,

@@ -16,6 +16,10 @@ export interface ShippedRecipe {
 }
 
 export function listRecipes(): ShippedRecipe[] {
+  if (!existsSync(folder)) {
+    const fix = 'In a bundle: keep the package out of it with --external:gradient-quarantine; else install it again.';
+    throw new UserError({ call: 'shipped recipes', expected: `the folder ${folder}`, found: 'none', fix });
+  }
   const files = readdirSync(folder).filter((file) => file.endsWith('.toml'));
   return files.sort().map((file) => {
     const text = readRegularText(join(folder, file));

@@ -6,7 +6,7 @@ import { randomInt } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { bytesIn, HttpProblem, makeFolder } from '../../base/node/index.ts';
-import { quotesKnownTest } from '../../env/sources/index.ts';
+import { holdsKnownTest } from '../../env/sources/index.ts';
 import type { Lab, OpenModel } from '../../lab/index.ts';
 import { type ModelText, parseHubName } from '../../model/index.ts';
 import { expectKept, type SavedState, TrainedModel, WorkProblem } from './model.ts';
@@ -139,14 +139,14 @@ export class TinkerService {
     return this.#ofModel({ model_id: modelId, seq_id: seqId }, held, ({ model }) => model.learn(learning));
   }
 
-  /** What quotes a test problem of the benchmark is refused here as everywhere else; it may be scored. */
+  /** What quotes or solves a test problem of the benchmark is refused here as everywhere else; it may be scored. */
   #expectNoTests({ learns, data }: Learning): void {
     if (!learns) return;
     const known = data.findIndex(({ prompt, tokens }) =>
-      quotesKnownTest(this.#text.decode(Int32Array.of(...prompt, ...tokens))),
+      holdsKnownTest(this.#text.decode(Int32Array.of(...prompt, ...tokens))),
     );
     if (known < 0) return;
-    const expected = 'texts that quote no test problem of the LeetCode benchmark';
+    const expected = 'texts that quote or solve no test problem of the LeetCode benchmark';
     throw new HttpProblem(400, `data[${known}]: expected ${expected}, found one that does; forward_only scores it.`);
   }
 

@@ -1,5 +1,6 @@
 /** An experiment: its story (question, figure, one prompt in both states, claims), then runs, curves and tables. */
 
+import { visible } from '../../base/index.ts';
 import { disclosedNames } from '../../report/code.ts';
 import type { ExperimentPage, ListedRun } from '../api.ts';
 import { rateFacets } from '../query.ts';
@@ -43,8 +44,8 @@ function Story({ page }: { readonly page: ExperimentPage }) {
   return (
     <>
       <h1>{page.name}</h1>
-      {page.why !== '' && <p class="question">{page.why}</p>}
-      {page.resolve !== '' && <p id="resolve">What would settle it: {page.resolve}</p>}
+      {page.why !== '' && <p class="question">{visible(page.why)}</p>}
+      {page.resolve !== '' && <p id="resolve">What would settle it: {visible(page.resolve)}</p>}
       <Verdicts page={page} />
       {page.story === null ? (
         <p class="quiet">{inProgress(page)}Nothing has been evaluated yet.</p>
@@ -57,7 +58,7 @@ function Story({ page }: { readonly page: ExperimentPage }) {
       <h2>What is claimed, and what is not</h2>
       <ul class="words">
         {page.words.map((sentence) => (
-          <li key={sentence}>{sentence}</li>
+          <li key={sentence}>{visible(sentence)}</li>
         ))}
       </ul>
       <p class="links">

@@ -1,5 +1,6 @@
 /** Home: what happened last. Running runs with their last sign of life, what stopped and why, then experiments, the latest first and with what it found, and runs. */
 import { useEffect } from 'preact/hooks';
+import { visible } from '../../base/index.ts';
 import { rateColours } from '../../report/draw/index.ts';
 import type { Catalogue, ListedRun } from '../api.ts';
 import { rateNames, rateWords } from '../query.ts';
@@ -43,9 +44,9 @@ function Lists({ found: { title, experiments, runs } }: { readonly found: Catalo
   return (
     <>
       <h1>{title}</h1>
-      {runs.length === 0 && (
+      {runs.length === 0 && experiments.length === 0 && (
         <p>
-          There are no runs here yet. <code>gq demo --quick</code> makes three in minutes.
+          There are no runs here yet. <code>npx gq demo --quick</code> makes three in minutes.
         </p>
       )}
       <RunSection title="Running" runs={running} />
@@ -76,9 +77,10 @@ function Card({ experiment, runs, isLatest }: CardProps) {
       <h3>
         <a href={linkTo('experiment', experiment.id)}>{experiment.name}</a>
       </h3>
-      {experiment.why !== '' && <p>{experiment.why}</p>}
+      {experiment.why !== '' && <p>{visible(experiment.why)}</p>}
       <p class="quiet">
-        {experiment.arms.join(', ')}; {done} of {runs.length} runs finished
+        {experiment.arms.length > 0 && `${experiment.arms.join(', ')}; `}
+        {done} of {runs.length} runs finished
         {lastSign(runs) > 0 && `, last sign of life ${ago(lastSign(runs))}`}
       </p>
       {isLatest && done > 0 && runs.length <= mostRead && <Latest id={experiment.id} />}

@@ -1,7 +1,7 @@
 /** Notes pinned to a view: the address that is shown, and a text. Home lists them all; each leads back to its view. */
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import { messageOf } from '../../base/index.ts';
+import { messageOf, visible, visibleLine } from '../../base/index.ts';
 import type { ListedNote } from '../api.ts';
 import { address, linkTo, screens } from './address.ts';
 import { changeWriter, giveNote, isInMemory, useNotes, writerName, writtenCount, writtenLines } from './human-store.ts';
@@ -76,12 +76,12 @@ function NoteList({ notes }: { readonly notes: readonly ListedNote[] }) {
     <ul class="notes">
       {notes.map((note) => (
         <li key={`${note.at} ${note.id} ${note.text}`}>
-          <span class="text">{note.text}</span>{' '}
+          <span class="text">{visible(note.text)}</span>{' '}
           <a href={viewOf(note)}>
             {note.screen} {note.id}
           </a>{' '}
           <span class="quiet">
-            {note.writer}, {note.at.slice(0, 16).replace('T', ' ')}
+            {visibleLine(note.writer)}, {note.at.slice(0, 16).replace('T', ' ')}
           </span>
         </li>
       ))}

@@ -52,7 +52,7 @@ export function StatusMark({ status }: { readonly status: ListedRun['status'] })
 export function NotEvaluated({ run: { id, status, update, updates } }: { readonly run: ListedRun }) {
   const call = (
     <>
-      <code>gq eval {id}</code>, typed in the folder that has {id.split('/')[0]}
+      <code>npx gq eval {id}</code>, typed in the folder that has {id.split('/')[0]}
     </>
   );
   return status === 'running' ? (
