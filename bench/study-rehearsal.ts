@@ -173,7 +173,8 @@ function copyRecipes(): string {
   for (const name of readdirSync(folder).filter((each) => each.startsWith('qwen3-4b-'))) {
     const text = readFileSync(join(folder, name), 'utf8');
     const smaller = `[evaluation]\ncurveEvery = 0\nsets = ${JSON.stringify(values.sets.split(','))}\n\n`;
-    const ranked = text.replace(/^rank = 32$/m, `rank = ${values.rank}`);
+    // What a bar or prediction is about may not be evaluated here.
+    const ranked = text.replace(/^rank = 32$/m, `rank = ${values.rank}`).replace(/^set = ".*"\n/gm, '');
     writeFileSync(join(folder, name), ranked.replace(/^\[evaluation\]\n(?:(?!\[).*\n)*/m, smaller));
   }
   return folder;

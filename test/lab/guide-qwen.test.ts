@@ -42,7 +42,7 @@ const withoutTeacher = ['--set', 'teacher.makeProblems=0', '--set', 'teacher.off
 interface Written {
   [key: string]: unknown;
   arms: { name: string; placebos?: string[] }[];
-  bar: { arm: string; reference?: string };
+  bar: { arm: string; reference?: string; set?: string };
   grid?: { arms: string[]; keys: Record<string, unknown[]> };
 }
 
@@ -75,7 +75,11 @@ function cut({ predictions: _, grid, ceiling, ...written }: Written): Written {
     ...(others.includes('no-loophole') ? { ceiling } : {}),
     ...(expanded.length === 0 ? {} : { grid: { arms: expanded, keys: { 'arm.recall': [1, 0.4] } } }),
     arms,
-    evaluation: { sets: ['test-original', 'test-unhinted'], limit: 2, curveEvery: /seeds|long/.test(name) ? 2 : 0 },
+    evaluation: {
+      sets: [...new Set(['test-original', 'test-unhinted', bar.set ?? 'test-original'])],
+      limit: 2,
+      curveEvery: /seeds|long/.test(name) ? 2 : 0,
+    },
     set: [...((written['set'] as string[]) ?? []), ...set],
   };
 }
