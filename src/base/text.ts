@@ -19,6 +19,9 @@ export function visibleLine(text: string): string {
   return text.replace(unseen, escapeText);
 }
 
+/** `1 run`, `2 runs`. */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
 function escapeText(found: string): string {
   return Array.from({ length: found.length }, (_, i) => {
     const code = found.charCodeAt(i);

@@ -13,12 +13,13 @@ it('tells the parts of a start that took long', () => {
     pass(2500, 'inputs');
     pass(1500, 'device');
     expect(clock.notice()).toBeNull();
+    pass(40, 'models of the arm');
     pass(2000, 'inputs');
     expect(clock.notice()).toEqual({
       kind: 'info',
       name: 'start',
-      message: 'samples after 6.0 s: inputs 4.5, device 1.5',
-      detail: { seconds: { inputs: 4.5, device: 1.5 }, total: 6 },
+      message: 'the start took 6.0 s: inputs 4.5, device 1.5',
+      detail: { seconds: { inputs: 4.5, device: 1.5, 'models of the arm': 0.04 }, total: 6.04 },
     });
   } finally {
     vi.useRealTimers();

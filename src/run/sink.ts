@@ -172,6 +172,8 @@ export class PhaseClock {
 }
 
 const tellingSeconds = 5;
+/** A part that would be told as nothing is left out. */
+const leastPart = 0.1;
 
 /** Seconds of what a run does before it samples its first tokens, part by part, told where they are many. */
 export class StartClock {
@@ -188,8 +190,9 @@ export class StartClock {
   notice(least = tellingSeconds): Notice | null {
     const total = (this.#since - this.#start) / 1000;
     if (total < least) return null;
-    const parts = Object.entries(this.#seconds).map(([part, seconds]) => `${part} ${seconds.toFixed(1)}`);
-    const message = `samples after ${total.toFixed(1)} s: ${parts.join(', ')}`;
+    const long = Object.entries(this.#seconds).filter(([, seconds]) => seconds >= leastPart);
+    const parts = long.map(([part, seconds]) => `${part} ${seconds.toFixed(1)}`);
+    const message = `the start took ${total.toFixed(1)} s: ${parts.join(', ')}`;
     return { kind: 'info', name: 'start', message, detail: { seconds: { ...this.#seconds }, total } };
   }
 }

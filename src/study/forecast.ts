@@ -6,7 +6,7 @@ import { existsSync, statfsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { UserError } from '../base/index.ts';
 import { bytesIn } from '../base/node/index.ts';
-import { statesOf } from '../evaluate/index.ts';
+import { EvaluationStore, lastCheckpoint, statesOf } from '../evaluate/index.ts';
 import {
   armOf,
   computesTogether,
@@ -20,11 +20,12 @@ import {
 } from '../lab/index.ts';
 import { beganApart } from '../lab/manifest.ts';
 import { sharedKey } from '../lab/pack.ts';
+import { relearnFolders } from '../measure/index.ts';
 import { attackConfig } from '../measure/relearn/attack.ts';
-import { type DiskPlan, isRun, type RunConfig, RunDirectory } from '../run/index.ts';
+import { type DiskPlan, isRun, type RunConfig, RunDirectory, trainedStatus } from '../run/index.ts';
 import type { ExperimentPlan, PlannedRun, Tell } from './experiment.ts';
 import { type RunRate, readRate } from './rates.ts';
-import { evaluationsOf, runsLeft } from './run.ts';
+import { evaluationsLeft, evaluationsOf, runsLeft } from './run.ts';
 import { type Slot, sharedPart } from './slots.ts';
 
 export type Forecast = Awaited<ReturnType<typeof forecastExperiment>>;
@@ -164,10 +165,13 @@ export async function forecastExperiment(
   const rates = new Map(shapesOf(left).map(({ arm, config }) => [arm, readRate(config, pack)]));
   const known = [...rates.values()].filter((rate) => rate !== null);
   const otherwise = assumed === undefined ? null : { ...assumed, atATime: Math.min(slots.length, left.length) };
-  const seconds = await Promise.all(left.map((run) => secondsOf(run, rates.get(run.arm) ?? otherwise, plan)));
+  const works = await Promise.all(left.map((run) => workLeft(run, plan, directory)));
+  const seconds = left.map((run, i) => secondsOf(run, rates.get(run.arm) ?? otherwise, works[i]));
   const unmeasured = [...rates].filter(([, rate]) => rate === null).map(([arm]) => arm);
   return {
     ...{ left, atATime, unmeasured, rates: known },
+    updates: sum(works.map(({ updates }) => updates)),
+    evaluations: sum(works.map(({ evaluations }) => evaluations)),
     seconds: unmeasured.length === 0 || assumed !== undefined ? sum(seconds) : null,
     disk: await forecastDisk(plan, directory, atATime, pack),
     gpus: await forecastGpus(left, slots, pack, tell),
@@ -187,6 +191,8 @@ export function joinForecasts(all: readonly Forecast[]): Forecast {
     left: all.flatMap(({ left }) => left),
     atATime: most(all.map(({ atATime }) => atATime)),
     seconds: total(all.map(({ seconds }) => seconds)),
+    updates: sum(all.map(({ updates }) => updates)),
+    evaluations: sum(all.map(({ evaluations }) => evaluations)),
     unmeasured: [...new Set(all.flatMap(({ unmeasured }) => unmeasured))],
     rates: all.flatMap(({ rates }) => rates),
     disk: {
@@ -203,21 +209,45 @@ export function joinForecasts(all: readonly Forecast[]): Forecast {
   };
 }
 
-/** The share of a run in the time of all: as many as were measured side by side take it together. */
-async function secondsOf(
-  { arm, config }: PlannedRun,
-  rate: (AssumedRate & Pick<RunRate, 'atATime'>) | null,
+type WorkLeft = Readonly<Record<'updates' | 'attackUpdates' | 'evaluations', number>>;
+
+/** What is left of a run: updates after its newest checkpoint, those of its attack, and evaluations that are not stored. */
+async function workLeft(
+  { arm, config, folder }: PlannedRun,
   plan: ExperimentPlan,
-): Promise<number> {
-  if (rate === null) return 0;
+  directory: string,
+): Promise<WorkLeft> {
+  const path = join(directory, folder);
+  const isTrained = (await trainedStatus(path)) !== null;
   const hasQuarantine = armOf(config, await partsOf(config)).quarantine(config.arm);
   const every = config.output.checkpointEvery;
   const checkpoints = Array.from({ length: Math.ceil(config.updates / every) }, (_, i) =>
     Math.min(config.updates, (i + 1) * every),
   );
-  const evaluations = evaluationsOf(statesOf({ hasQuarantine }), checkpoints, plan.experiment.evaluation).length;
-  const updates = config.updates + (attackOf(plan, arm, config)?.updates ?? 0);
-  return (updates * assumedUpdateSeconds(rate, config) + evaluations * rate.evaluationSeconds) / rate.atATime;
+  const planned = evaluationsOf(statesOf({ hasQuarantine }), checkpoints, plan.experiment.evaluation);
+  const store = new EvaluationStore(path);
+  const evaluations = isTrained
+    ? evaluationsLeft(path, plan.experiment.evaluation)
+    : planned.filter((name) => !store.has(name));
+  const attack = attackOf(plan, arm, config)?.updates ?? 0;
+  return {
+    updates: isTrained ? 0 : config.updates - savedUpdates(path),
+    attackUpdates: Math.max(0, attack - savedUpdates(relearnFolders(resolve(path)).attack)),
+    evaluations: evaluations.length,
+  };
+}
+
+const savedUpdates = (path: string): number => (isRun(path) ? lastCheckpoint(RunDirectory.open(path)) : 0);
+
+/** The share of a run in the time of all: as many as were measured side by side take it together. */
+function secondsOf(
+  { config }: PlannedRun,
+  rate: (AssumedRate & Pick<RunRate, 'atATime'>) | null,
+  { updates, attackUpdates, evaluations }: WorkLeft,
+): number {
+  if (rate === null) return 0;
+  const trained = (updates + attackUpdates) * assumedUpdateSeconds(rate, config);
+  return (trained + evaluations * rate.evaluationSeconds) / rate.atATime;
 }
 
 type ArmMemory = { readonly weights: number; readonly rest: number };

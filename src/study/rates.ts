@@ -7,7 +7,7 @@ import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { bytesIn, makeFolder, sha256Json, stateFolder, writeFileAtomic } from '../base/node/index.ts';
-import { isInterpreted, type RunConfig, readStored } from '../run/index.ts';
+import { isInterpreted, type RunConfig, RunDirectory, readStored, readTimings } from '../run/index.ts';
 import type { Report } from './job.ts';
 
 const rateSchema = z.object({
@@ -61,14 +61,11 @@ export function measuring(run: MeasuredRun, report: Report): Report {
   return (told) => {
     report(told);
     if (told.kind === 'step') seconds.push(told.seconds);
-    if (told.kind !== 'evaluated' || told.made === 0 || seconds.length === 0) return;
-    // The first update has what was loaded before it.
-    const steady = seconds.length > 1 ? seconds.slice(1) : seconds;
-    void storeRate(run, {
+    if (told.kind !== 'evaluated' || told.made === 0) return;
+    void storeRate(run, seconds, {
       format: 1,
       at: new Date().toISOString(),
       atATime: run.atATime,
-      updateSeconds: steady.reduce((sum, each) => sum + each, 0) / steady.length,
       evaluationSeconds: told.seconds / told.made,
       ledgerBytesPerUpdate: bytesIn(run.path, isLedger) / run.config.updates,
       processBytes: told.processBytes,
@@ -77,8 +74,18 @@ export function measuring(run: MeasuredRun, report: Report): Report {
 }
 
 /** What cannot be kept is not known next time, nothing else. */
-async function storeRate({ config, pack }: MeasuredRun, rate: RunRate): Promise<void> {
+async function storeRate(
+  { config, pack, path }: MeasuredRun,
+  own: readonly number[],
+  rest: Omit<RunRate, 'updateSeconds'>,
+): Promise<void> {
   try {
+    // Of a run whose updates an earlier process made, its files have them.
+    const seconds = own.length > 0 ? own : await readTimings(RunDirectory.open(path));
+    if (seconds.length === 0) return;
+    // The first update has what was loaded before it.
+    const steady = seconds.length > 1 ? seconds.slice(1) : seconds;
+    const rate = { ...rest, updateSeconds: steady.reduce((sum, each) => sum + each, 0) / steady.length };
     makeFolder(stateFolder('rates'));
     await writeFileAtomic(rateFile(config, pack), `${JSON.stringify(rate, null, 1)}\n`);
   } catch {

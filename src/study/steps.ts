@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { UserError } from '../base/index.ts';
 import { folderName, settings } from '../report/experiment-schema.ts';
 import { countText, judgeBar } from '../report/index.ts';
+import { studiesWith } from '../run/config/recipes.ts';
 import { expectAllSealed, isRun, RunDirectory, readToml, recipeFrom } from '../run/index.ts';
 import { openResults } from './claim-progress.ts';
 import {
@@ -59,6 +60,14 @@ export function readStudy(path: string): Study | null {
     found: 'something else',
     fix: 'docs/formats.md has an example under Studies.',
   });
+}
+
+/** What the first study beside an experiment that has it as a step, by name, assumes of its runs. */
+export function assumedOf(recipe: string): AssumedRate | undefined {
+  const [first] = studiesWith(recipe);
+  const study = first === undefined ? null : readStudy(first);
+  const step = study?.steps.find(({ experiment }) => basename(experiment, '.toml') === basename(recipe, '.toml'));
+  return step?.assumed ?? study?.assumed;
 }
 
 export interface StudyStep {

@@ -1,5 +1,5 @@
 /** A study of two experiments through the command: planned, decided by its first step, done in order, resumed, and refused where something is wrong. */
-import { appendFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { RunDirectory } from '../../src/run/index.ts';
@@ -26,7 +26,7 @@ function writeStudy(name: string, ...steps: readonly string[]): string {
 }
 
 const assumed = 'assumed = { updateSeconds = 60, more = { "arm.kind=absorb" = 15, "arm.kind=absorb updates=3" = 99 }, evaluationSeconds = 30 }\n'; // biome-ignore format: one line
-const advice = 'advice = "Show it hacks first."\n';
+const advice = 'advice = "Show it hacks first: gq demo."\n';
 const step = (experiment: string, more = '') => `[[steps]]\nexperiment = "${experiment}.toml"\n${more}`;
 const settings = [`model=${await tinyModel()}`, ...tinySettings, 'device.variant=plain', 'device.arenaMiB=256'];
 const words = settings.flatMap((setting) => ['--set', setting]);
@@ -57,13 +57,25 @@ describe('a study', () => {
     expect(text).toMatch(/^inputs {3}.*; problems: \d+ train, \d+ validation, \d+ test\nseals {4}0 finished runs/);
     // Two updates, and an evaluation of the base and of each state: 2 for vanilla, 3 for absorb, whose updates take 15 s more.
     expect(text).toMatch(
-      /first\nruns {5}1 of 1 left, 2 updates; 1 at a time\ntime {5}about 3 min 00 s; assumed of 1 arms/,
+      /first\nruns {5}1 of 1 left, 2 updates and 2 evaluations; 1 at a time\ntime {5}about 3 min 00 s; assumed of 1 arm not/,
     );
-    expect(text).toMatch(/second\nruns {5}1 of 1 left, 2 updates; .*\ntime {5}about 4 min 00 s/);
+    expect(text).toMatch(/second\nruns {5}1 of 1 left, 2 updates and 3 evaluations; .*\ntime {5}about 4 min 00 s/);
     expect(text).toMatch(
-      /the whole study\nruns {5}2 of 2 left, 4 updates; .*\ntime {5}about 7 min 00 s; assumed of 2 arms/,
+      /the whole study\nruns {5}2 of 2 left, 4 updates and 5 evaluations; .*\ntime {5}about 7 min 00 s; assumed of 2 arms not/,
     );
     expect(existsSync(out)).toBe(false);
+  });
+
+  it('has hours for the plan of a step by itself, too', async () => {
+    const { out: text } = await study(
+      join(home, 'second.toml'),
+      '--set',
+      'updates=2',
+      '--dry-run',
+      '--out',
+      join(home, 'alone'),
+    );
+    expect(text).toContain('time     about 7 min 00 s; assumed of 2 arms not measured here');
   });
 
   it('checks what its steps have in common once', async () => {
@@ -76,10 +88,14 @@ describe('a study', () => {
     expect(lines).toHaveLength(2);
   });
 
-  it('ends with advice where the step that decides says no', async () => {
+  it('ends with advice where the step that decides says no, whose commands begin as others that are printed', async () => {
+    vi.stubEnv('GQ_NAME', 'npx gq');
     const { code, out: text } = await study(path);
+    vi.stubEnv('GQ_NAME', undefined);
     expect(code).toBe(1);
-    expect(text).toMatch(/The study ends here: "Vanilla attempts\." is refuted, .*\nShow it hacks first\.\n$/);
+    expect(text).toMatch(
+      /The study ends here: "Vanilla attempts\." is refuted, .*\nShow it hacks first: npx gq demo\.\n$/,
+    );
     expect(readdirSync(out)).toEqual(['first']);
   });
 
@@ -91,6 +107,20 @@ describe('a study', () => {
     const { code, out: text } = await study(...call);
     expect({ code, text }).toMatchObject({ code: 1, text: expect.stringContaining('"Vanilla attempts." is open, ') });
     expect(readdirSync(join(home, 'unsure'))).toEqual(['unsure']);
+  });
+
+  it('plans what is left of a run that lacks an evaluation, and knows the shape of a run that an earlier process trained', async () => {
+    vi.stubEnv('GQ_STATE', join(home, 'fresh-state'));
+    const evaluations = join(out, 'first', 'vanilla-1', 'evaluations');
+    rmSync(join(evaluations, readdirSync(evaluations).sort()[0]), { recursive: true });
+    const first = (...more: string[]) => study(join(home, 'first.toml'), '--set', 'updates=2', '--out', ...more);
+    const left = (await first(join(out, 'first'), '--dry-run')).out;
+    expect(left).toMatch(/^runs {5}1 of 1 left, 0 updates and 1 evaluation; .*\ntime {5}about 30 s; assumed/m);
+    expect((await first(join(out, 'first'))).code).toBe(0);
+    expect((await first(join(home, 'elsewhere'), '--dry-run')).out).toMatch(
+      /^time .*, as runs of the same shape took/m,
+    );
+    vi.stubEnv('GQ_STATE', join(home, 'state'));
   });
 
   it('goes on where it is told to, with the runs of the steps before, and is resumed as a whole', async () => {
@@ -116,7 +146,9 @@ describe('a study', () => {
     const claims = await gq('claim', out);
     expect(claims).toMatchObject({ code: 1, err: '' });
     expect(claims.out).toMatch(
-      new RegExp(`^${steps[0]}\nclaim [\\s\\S]*refuted[\\s\\S]*\n\n${steps[1]}\nNo claim is registered`),
+      new RegExp(
+        `^predictions by step\n.*\n.*\nfirst +0 +0 +1\nsecond +0 +0 +0\nall +0 +0 +1\n[^]*\n\n${steps[0]}\nclaim [^]*refuted[^]*\n\n${steps[1]}\nNo claim is registered`,
+      ),
     );
     const { steps: told } = JSON.parse((await gq('claim', out, '--json')).out);
     expect(told.map(({ name }: { name: string }) => name)).toEqual(['first', 'second']);
@@ -141,6 +173,9 @@ describe('a study', () => {
     const call = (...more: string[]) => study(writeStudy('four', step('failing'), step('second')), ...own, ...more);
     const ended = await call();
     expect(ended).toMatchObject({ code: 1, err: expect.stringMatching(/activation-1 failed: generate pairs/) });
+    // What has one line is said once.
+    expect(ended.err.match(/: generate pairs/g)).toHaveLength(1);
+    expect(ended.err).toContain('activation-1 failed, as said above');
     expect(readdirSync(join(home, 'others'))).toEqual(['failing']);
     const failing = join(home, 'others', 'failing');
     const why = /failed: generate pairs\b.*: expected/;

@@ -125,8 +125,8 @@ describe('a pack', () => {
     expect(err.match(/8 of 12 updates, 2 of 3 runs evaluated/g)).toHaveLength(1);
     expect(err).toContain('left in total');
     // Once while it goes on, once at the end.
-    expect(err.match(/vanilla-1 failed: /g)).toHaveLength(2);
-    expect(err.match(/-1 failed: /g)).toHaveLength(2);
+    expect(err.match(/vanilla-1 failed/g)).toHaveLength(2);
+    expect(err.match(/-1 failed/g)).toHaveLength(2);
     await expectSame(out, ['activation', 'gradient']);
   });
 

@@ -1,7 +1,7 @@
 /** `gq claim FILE|FOLDER`: what a claim states, and what became of it; `gq claim open` opens its blind seeds. */
-import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
-import { UserError, wrapText } from '../../base/index.ts';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { counted, UserError, wrapText } from '../../base/index.ts';
 import { gqLine } from '../../base/node/own-program.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import {
@@ -13,12 +13,14 @@ import {
   judgePredictions,
   type Results,
   renderTable,
+  type Table,
   testText,
 } from '../../report/index.ts';
+import { shippedStudies } from '../../run/config/recipes.ts';
 import { recipePath } from '../../run/index.ts';
 import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
 import { armTable, openResults, studyProgress } from '../../study/claim-progress.ts';
-import { findExperiment, stepsIn } from '../../study/directory.ts';
+import { findExperiment, stepsIn, storedPlan } from '../../study/directory.ts';
 import { readExperiment } from '../../study/experiment.ts';
 import {
   argument,
@@ -86,6 +88,10 @@ function predictionText({ verdict, ...prediction }: Prediction, all: AllPredicti
   return [first, ...others.map((line) => `  ${line}`)].join('\n');
 }
 
+type ShownClaim = CommandResult & {
+  readonly value: { readonly predictions: readonly Prediction[]; readonly [key: string]: unknown };
+};
+
 const judgedIn = (results: Results): Prediction[] =>
   judgePredictions(results).map(({ bar, ...judged }) => ({ ...bar, ...judged }));
 
@@ -102,7 +108,7 @@ async function showFile(named: string, { set, out }: ClaimCall): Promise<Command
     });
   }
   const { name, why, resolve, bar, predictions: others = [], blindSeeds = [], seeds, arms } = experiment;
-  const study = out ?? join('runs', name);
+  const study = out ?? folderOf(name);
   const registered = existsSync(study) ? readRegister(study).stated.at(-1)?.hash : undefined;
   const predictions: Prediction[] =
     registered === claim.hash ? judgedIn(await openResults(study)) : [...(bar === null ? [] : [bar]), ...others];
@@ -110,7 +116,7 @@ async function showFile(named: string, { set, out }: ClaimCall): Promise<Command
   const text = (width: number): string => {
     const lines = [
       `claim ${claim.hash}`,
-      `${arms.length} arms × ${seeds.length} seeds (${seeds.join(', ')}): ${claim.runs.length} runs`,
+      `${counted(arms.length, 'arm')} × ${counted(seeds.length, 'seed')} (${seeds.join(', ')}): ${counted(claim.runs.length, 'run')}`,
       ...(blindSeeds.length === 0 ? [] : [`blind seeds: ${blindSeeds.join(', ')}`]),
       wrapText(`why: ${why}`, width),
       wrapText(`settled by: ${resolve}`, width),
@@ -123,20 +129,50 @@ async function showFile(named: string, { set, out }: ClaimCall): Promise<Command
   return { value: { name, ...claim, blindSeeds, predictions }, text };
 }
 
-/** The claim of an experiment, or of each step of a study, in the order of their names. */
+/** Where an experiment is, or would be: in runs, or in the folder of a study that has it. */
+function folderOf(name: string): string {
+  const usual = join('runs', name);
+  if (existsSync(usual) || !existsSync('runs')) return usual;
+  const there = readdirSync('runs').map((folder) => join('runs', folder, name));
+  const begun = there.find((folder) => storedPlan(folder)?.experiment.name === name);
+  const study = shippedStudies(name).find((each) => existsSync(join('runs', each)));
+  return begun ?? (study === undefined ? usual : join('runs', study, name));
+}
+
+/** The claim of an experiment, or of each step of a study, in the order in which they were stated. */
 async function showFolder(directory: string, call: ClaimCall): Promise<CommandResult> {
-  const steps = stepsIn(directory);
+  const found = stepsIn(directory).map((step) => ({ step, at: readRegister(step).stated[0]?.at ?? '~' }));
+  const steps = found.sort((a, b) => (a.at < b.at ? -1 : Number(a.at > b.at))).map(({ step }) => step);
   if (steps.length === 0) return showStudy(directory, call);
-  const shown: CommandResult[] = [];
+  const shown: ShownClaim[] = [];
   for (const step of steps) shown.push(await showStudy(step, call));
   return {
     value: { steps: shown.map(({ value }) => value) },
-    text: (width) => shown.map(({ text }, i) => `${steps[i]}\n${text(width)}`).join('\n'),
+    text: (width) => {
+      const first = renderTable(verdictTable(steps, shown), 'text', width);
+      return [first, ...shown.map(({ text }, i) => `${steps[i]}\n${text(width)}`)].join('\n');
+    },
     isNo: shown.some(({ isNo }) => isNo),
   };
 }
 
-async function showStudy(directory: string, { from }: ClaimCall): Promise<CommandResult> {
+const verdicts = ['met', 'open', 'refuted'] as const;
+
+function verdictTable(steps: readonly string[], shown: readonly ShownClaim[]): Table {
+  const counts = shown.map(({ value: { predictions } }) =>
+    verdicts.map((verdict) => predictions.filter((one) => one.verdict === verdict).length),
+  );
+  const total = verdicts.map((_, i) => counts.reduce((sum, own) => sum + own[i], 0));
+  const rows = [...steps.map((step, i) => [basename(step), ...counts[i]]), ['all', ...total]];
+  return {
+    title: 'predictions by step',
+    columns: ['step', ...verdicts],
+    rows: rows.map((row) => row.map(String)),
+    notes: ['Steps that are not begun are not here. Each in full below.'],
+  };
+}
+
+async function showStudy(directory: string, { from }: ClaimCall): Promise<ShownClaim> {
   const { experiment, runs } = studyIn(directory, from);
   const progress = await studyProgress(directory, experiment, runs);
   const { claim, changed, stated, begun, opened, openedEarly, faults } = progress;

@@ -1,9 +1,9 @@
 /** `gq experiment RECIPE`: trains and evaluates arms × seeds, here or on Slurm; of a study, one after another. */
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { exitCodes, UserError } from '../../base/index.ts';
+import { counted, exitCodes, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
-import { gqLine } from '../../base/node/own-program.ts';
+import { asTyped, gqLine } from '../../base/node/own-program.ts';
 import { keepSandboxes, onInterrupt, type PackPlace, tellUpdate } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import { isBlind, recipeFrom, recipeName, recipePath } from '../../run/index.ts';
@@ -26,7 +26,15 @@ import { type Report, runInProcesses } from '../../study/job.ts';
 import { measuring } from '../../study/rates.ts';
 import { type JobEnd, runPlan, runsLeft } from '../../study/run.ts';
 import { gpusFor, plannedGpus, planSlots } from '../../study/slots.ts';
-import { checkStudy, planStudy, readStudy, type Study, type StudyStep, stopsStudy } from '../../study/steps.ts';
+import {
+  assumedOf,
+  checkStudy,
+  planStudy,
+  readStudy,
+  type Study,
+  type StudyStep,
+  stopsStudy,
+} from '../../study/steps.ts';
 import { LabWorker } from '../../study/worker.ts';
 import {
   argument,
@@ -121,7 +129,7 @@ async function doExperiment(work: Work, call: ExperimentCall, context: CommandCo
   const packed = await packOf(call, plan, directory);
   const clustered = { ...call, jobs, packed };
   if (call.dryRun) {
-    await showForecast(plan, directory, { jobs, pack: packed }, context);
+    await showForecast({ recipe, plan, directory }, { jobs, pack: packed }, context);
     if (on === 'slurm') await showScript(plan, directory, recipe, clustered, context);
     return false;
   }
@@ -157,7 +165,7 @@ async function runStudy(study: Study, call: ExperimentCall, context: CommandCont
     }
     const why = await stopsStudy(step);
     if (why === null) continue;
-    stdout.write(`${call.regardless ? 'The study goes on regardless' : 'The study ends here'}: ${why}\n`);
+    stdout.write(`${call.regardless ? 'The study goes on regardless' : 'The study ends here'}: ${asTyped(why)}\n`);
     if (call.regardless) continue;
     context.exitCode = exitCodes.failed;
     return;
@@ -235,8 +243,7 @@ async function packOf(
 }
 
 async function showForecast(
-  plan: ExperimentPlan,
-  directory: string,
+  { recipe, plan, directory }: Work,
   { jobs, pack: size = 1 }: ExecuteOptions,
   context: CommandContext,
 ): Promise<void> {
@@ -245,7 +252,10 @@ async function showForecast(
     ({ folder, config, configHash }) => `${folder}  ${config.updates} updates  config ${configHash.slice(0, 12)}`,
   );
   const slots = planSlots(jobs, plan.runs.length, plannedGpus(plan));
-  const forecast = await told(context, (tell) => forecastExperiment(plan, directory, { slots, pack: size, tell }));
+  const assumed = assumedOf(recipe);
+  const forecast = await told(context, (tell) =>
+    forecastExperiment(plan, directory, { slots, pack: size, assumed, tell }),
+  );
   const packs = size === 1 ? [] : [`packs of ${size} runs`];
   context.stdout.write(`${[directory, ...lines, ...packs, ...forecastLines(forecast, plan.runs.length)].join('\n')}\n`);
   expectDiskRoom(directory, forecast.disk, sparerSettings([{ plan, directory }]));
@@ -299,7 +309,10 @@ export async function executeExperiment(
           reportOf,
         });
   for (const run of tripped) context.stderr.write(`${run} was stopped by the divergence tripwire\n`);
-  for (const { folder, detail } of failed) context.stderr.write(`${folder} failed: ${detail}\n`);
+  for (const { folder, detail } of failed) {
+    // One line was said when it failed.
+    context.stderr.write(`${folder} failed${detail.includes('\n') ? `: ${detail}` : ', as said above'}\n`);
+  }
   for (const { folder, detail } of held) context.stderr.write(`${folder} is left to ${detail}, which trains it\n`);
   if (end === 'interrupted' || failed.length > 0 || held.length > 0) {
     const rest =
@@ -317,7 +330,7 @@ export async function executeExperiment(
 function endLines({ runs, claim }: ExperimentPlan, directory: string): string {
   const blind = runs.map(({ folder }) => folder).filter((folder) => isBlind(join(directory, folder)));
   const lines = [
-    `${runs.length} runs in ${directory}; see: ${gqLine('results', directory)}`,
+    `${counted(runs.length, 'run')} in ${directory}; see: ${gqLine('results', directory)}`,
     ...(claim === undefined ? [] : [`whether its predictions are met: ${gqLine('claim', directory)}`]),
     ...(blind.length === 0
       ? []

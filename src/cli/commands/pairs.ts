@@ -1,5 +1,5 @@
 /** `gq pairs check`, `score`, `from-pool`: whether pairs are sound, whether a direction separates them, new ones. */
-import { UserError, wrapText } from '../../base/index.ts';
+import { counted, UserError, wrapText } from '../../base/index.ts';
 import { readVersion, sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { importPool } from '../../env/index.ts';
 import type { LengthBalance, loadPairs, PairFinding, PairReport, StyleBalance } from '../../env/pairs/index.ts';
@@ -156,8 +156,6 @@ export const fromPoolCommand = command({
   },
 });
 
-const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`;
-
 const short = (value: number): string => String(Number(value.toPrecision(3)));
 
 function lengthRow({ unit, meanRatio, worst }: LengthBalance): string[] {
@@ -181,7 +179,7 @@ export function renderPairsReport(report: FileReport, width: number): string {
   const { pairLength, meanLength, style, similarity } = thresholds;
   const errors = findings.filter(({ level }) => level === 'error').length;
   const lines = [
-    `${file}: ${countText(pairs, 'pair')}, content ${hash.slice(0, 12)}`,
+    `${file}: ${counted(pairs, 'pair')}, content ${hash.slice(0, 12)}`,
     ...(shows === undefined ? [] : [`shows the loopholes: ${shows.join(', ') || 'none'}`]),
     ...alignRows([...lengths.map(lengthRow), ...styles.map(styleRow)], width),
     `bounds: ${pairLength.warning} (error ${pairLength.error}) for one pair's length, ${meanLength.warning} (error ${meanLength.error}) for the mean, p < ${style.warning} adjusted for style, ${100 * similarity.warning}% alike`,
@@ -189,7 +187,7 @@ export function renderPairsReport(report: FileReport, width: number): string {
       const about = check === 'format' ? '' : headings.map((heading) => `"${heading}"`).join(' and ');
       return `${level}: ${check}: ${about === '' ? '' : `${about}: `}${message}`;
     }),
-    `${countText(errors, 'error')}, ${countText(findings.length - errors, 'warning')}.`,
+    `${counted(errors, 'error')}, ${counted(findings.length - errors, 'warning')}.`,
   ];
   return `${wrapText(lines.join('\n'), width)}\n`;
 }

@@ -1,5 +1,6 @@
 /** What a person sees of an experiment: a forecast before it, and while it works a display with the time left. */
 import { join } from 'node:path';
+import { counted } from '../../base/index.ts';
 import { emergence } from '../../measure/index.ts';
 import { VerdictTail } from '../../oracle/index.ts';
 import { demonstrationTest, trainedStatus } from '../../run/index.ts';
@@ -54,7 +55,7 @@ export class ExperimentPicture {
   #begin(finished: number): void {
     const { runs } = this.#plan;
     const isPacked = this.#shape.pack > 1;
-    const title = `${runs.length} runs, ${finished} of them trained; ${this.#atATime} at a time${isPacked ? ', packed' : ''}`;
+    const title = `${counted(runs.length, 'run')}, ${finished} of them trained; ${this.#atATime} at a time${isPacked ? ', packed' : ''}`;
     const updates = runs.reduce((sum, { config }) => sum + config.updates, 0);
     const slots = Array.from({ length: this.#atATime }, () => ({ name: '-', updates: 0 }));
     this.#picture.begin(title, isPacked ? [{ name: 'pack', updates }] : slots);
@@ -142,12 +143,11 @@ export class ExperimentPicture {
 const gibibytes = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 
 export function forecastLines(forecast: Forecast, runs: number): string[] {
-  const { left, atATime, disk, gpus, hostBytes, hostFreeBytes } = forecast;
-  const updates = left.reduce((sum, { config }) => sum + config.updates, 0);
+  const { left, updates, evaluations, atATime, disk, gpus, hostBytes, hostFreeBytes } = forecast;
   const { checkpointBytes, ledgerBytes, freeBytes } = disk;
   const ledgers = ledgerBytes === null ? 'ledgers not known yet' : `ledgers ${gigabytes(ledgerBytes)}, measured`;
   return [
-    `runs     ${left.length} of ${runs} left, ${updates} updates; ${atATime} at a time`,
+    `runs     ${left.length} of ${runs} left, ${counted(updates, 'update')} and ${counted(evaluations, 'evaluation')}; ${atATime} at a time`,
     `time     ${timeText(forecast)}`,
     `disk     ${gigabytes(checkpointBytes + (ledgerBytes ?? 0))} of ${gigabytes(freeBytes)} free: checkpoints ${gigabytes(checkpointBytes)}, ${ledgers}`,
     ...gpus.map(({ name, freeBytes: free, neededBytes }) => {
@@ -156,8 +156,8 @@ export function forecastLines(forecast: Forecast, runs: number): string[] {
       return `GPU ${name.padEnd(4)} at most ${gibibytes(neededBytes)}${name === '' ? '; none is visible here' : room}`;
     }),
     hostBytes === null
-      ? `memory   not known yet; ${gibibytes(hostFreeBytes)} free`
-      : `memory   ${gibibytes(hostBytes)} of ${gibibytes(hostFreeBytes)} free, measured`,
+      ? `host     memory of its processes not known yet; ${gibibytes(hostFreeBytes)} free`
+      : `host     memory of its processes ${gibibytes(hostBytes)} of ${gibibytes(hostFreeBytes)} free, measured`,
   ];
 }
 
@@ -165,7 +165,7 @@ function timeText({ left, seconds, unmeasured, rates, atATime }: Forecast): stri
   if (left.length === 0) return 'none';
   if (seconds === null)
     return `not known: no experiment on this machine has trained and evaluated a run like ${unmeasured.join(', ')} yet (gq train measures nothing)`;
-  const assumed = unmeasured.length === 0 ? '' : `; assumed of ${unmeasured.length} arms that were not measured here`;
+  const assumed = unmeasured.length === 0 ? '' : `; assumed of ${counted(unmeasured.length, 'arm')} not measured here`;
   if (rates.length === 0) return `about ${formatDuration(seconds)}${assumed}`;
   const measured = [...new Set(rates.map((rate) => rate.atATime))].sort((a, b) => a - b);
   const days = rates.map(({ at }) => at.slice(0, 10)).sort();

@@ -68,6 +68,7 @@ export class Waiting implements Disposable {
   #timer: NodeJS.Timeout;
   #due: number;
   #what = '';
+  #said = '';
 
   constructor(sink: TextSink, { first = firstMs, every = everyMs } = {}) {
     this.#sink = sink;
@@ -84,7 +85,8 @@ export class Waiting implements Disposable {
 
   #say(): void {
     clearTimeout(this.#timer);
-    if (this.#what !== '') this.#sink.write(`${visibleLine(this.#what)}\n`);
+    if (this.#what !== this.#said) this.#sink.write(`${visibleLine(this.#what)}\n`);
+    this.#said = this.#what;
     this.#due = performance.now() + this.#every;
     this.#timer = this.#after(this.#every);
   }

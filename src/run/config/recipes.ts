@@ -56,8 +56,24 @@ export function folderAdvice(named: string): string | undefined {
   if (!isOwn && !existsSync(join(folder, `${name}.toml`))) return existsSync(named) ? undefined : nearFolder(named);
   if (isOwn && existsSync(at)) return `It is a recipe; its runs are in ${at}.`;
   const makes = isExperiment(readRegularText(isOwn ? named : join(folder, `${name}.toml`))) ? 'experiment' : 'train';
-  const line = shellLine('gq', makes, isOwn ? named : name, '--out', at);
-  return `It is a recipe; this makes what it says, in ${at}: ${line}`;
+  const out = isOwn || !named.includes(sep) ? at : named;
+  const line = shellLine('gq', makes, isOwn ? named : name, '--out', out);
+  return `It is a recipe; this makes what it says, in ${out}: ${line}`;
+}
+
+/** The studies in an experiment's folder that have it as a step. */
+export function studiesWith(experiment: string): string[] {
+  const beside = dirname(resolve(experiment));
+  const names = readdirSync(beside).filter((file) => file.endsWith('.toml'));
+  const isStep = new RegExp(`^ *experiment *= *["']${basename(experiment, '.toml')}(?:[.]toml)?["']`, 'm');
+  const paths = names.sort().map((file) => join(beside, file));
+  return paths.filter((path) => isFile(path) && isStep.test(readRegularText(path)));
+}
+
+/** The studies of the package that have this experiment of the package as a step. */
+export function shippedStudies(experiment: string): string[] {
+  const path = join(folder, `${experiment}.toml`);
+  return existsSync(path) ? studiesWith(path).map((study) => basename(study, '.toml')) : [];
 }
 
 /** A folder beside it, or of runs, with almost the same name. */
