@@ -6,6 +6,9 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { gqProgram } from '../../test/gq-command.ts';
 import { gq } from '../../test/run-gq.ts';
+import { shippedRecipe } from '../run/config/recipes.ts';
+import { writeExperiment } from '../study/directory.ts';
+import { planExperiment, readExperiment } from '../study/experiment.ts';
 
 /** What a command says of slow work, as all is on a busy machine, is left out of its messages. */
 async function run(...words: readonly string[]): ReturnType<typeof gq> {
@@ -156,6 +159,36 @@ describe('a call that lacks something', () => {
   ])('a recipe where runs are expected is told what makes them: %j', async (argv, right) => {
     expect(await run(...argv)).toMatchObject({ code: 2, err: expect.stringContaining(`It is a recipe`) });
     expect((await run(...argv)).err).toContain(right);
+  });
+
+  it('a step that its study has not begun is told what goes on with the study, and its claim where it would be', async () => {
+    const before = process.cwd();
+    const project = join(home, 'studied');
+    const study = join(project, 'runs', 'qwen3-4b-warm-study');
+    mkdirSync(study, { recursive: true });
+    const recipe = shippedRecipe('qwen3-4b-first');
+    const set = ['teacher.makeProblems=64', 'teacher.makeSamples=8', 'teacher.offStep=10'];
+    const own = ['model=absent', 'data.path=a b'];
+    const part = { seeds: [41] };
+    const plan = await planExperiment(readExperiment(recipe), recipe, [...set, ...own], part);
+    await writeExperiment(join(study, 'qwen3-4b-first'), plan);
+    const advice =
+      "not begun; the study goes on with: gq experiment qwen3-4b-warm-study --set model=absent --set 'data.path=a b'";
+    try {
+      process.chdir(project);
+      const { code, err } = await run('results', 'runs/qwen3-4b-warm-study/qwen3-4b-heldout');
+      expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(new RegExp(`${advice}\\s$`)) });
+      const claimed = async (name: string) => (await run('claim', name)).out.replace(/\s+/g, ' ');
+      expect(await claimed('qwen3-4b-claim')).toContain('open: runs/qwen3-4b-warm-study/qwen3-4b-claim is not begun');
+      expect(await claimed('qwen3-4b-first')).toContain('qwen3-4b-warm-study/qwen3-4b-first was begun under another');
+    } finally {
+      process.chdir(before);
+    }
+  });
+
+  it('a folder that is named as a recipe is where the recipe would be made', async () => {
+    const { err } = await run('results', join(home, 'some', 'micro-claim'));
+    expect(err).toContain(`gq experiment micro-claim --out ${join(home, 'some', 'micro-claim')}`);
   });
 
   it('a run that stands in runs is found by its name', async () => {

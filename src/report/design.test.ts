@@ -312,18 +312,19 @@ const own = { recipe: 'study.toml', set: [], out: null };
 describe('the call that goes on with an experiment', () => {
   const arms = [designed('vanilla'), designed('gate'), designed('haar')];
   it('has its seeds, and its arms where it was begun with some of them', () => {
-    const design = { arms, seeds: [1, 2], again: { ...own, set: ['updates=9'], out: 'runs/x' } };
+    const again = { ...own, set: ['updates=9'], out: 'runs/x' };
+    const design = { arms, seeds: [1, 2], again };
     const rest = '--set updates=9 --out runs/x';
-    expect(goesOn(withDesign(design))).toBe(`gq experiment study.toml --seeds 1,2 --arms vanilla,gate ${rest}`);
-    const whole = { ...withDesign(design), missing: ['haar-1'] };
-    expect(goesOn(whole)).toBe(`gq experiment study.toml --seeds 1,2 ${rest}`);
-    expect([null, undefined].map((again) => goesOn(withDesign({ ...design, again })))).toEqual([null, null]);
+    const part = { ...design, again: { ...again, arms: ['vanilla', 'gate'] } };
+    expect(goesOn(withDesign(part))).toBe(`gq experiment study.toml --seeds 1,2 --arms vanilla,gate ${rest}`);
+    expect(goesOn(withDesign(design))).toBe(`gq experiment study.toml --seeds 1,2 ${rest}`);
+    expect([null, undefined].map((none) => goesOn(withDesign({ ...design, again: none })))).toEqual([null, null]);
   });
 });
 
 describe('seeds enough for a claim', () => {
   const bar: Bar = { what: 'x', arm: 'gate', reference: null, metric: 'hack', set, atMost: 0.3, inSeeds: 1 };
-  const stated = 'gq experiment study.toml --seeds 1,2,3,4,5,6 --out';
+  const stated = 'gq experiment study.toml --seeds 1,2,3,4,5,6 --from';
   it.each<[string, Partial<Design>, string[]]>([
     ['are named by the file of the study', { again: own }, ['gq experiment study.toml --seeds 1,2,3,4,5,6']],
     [
@@ -332,11 +333,20 @@ describe('seeds enough for a claim', () => {
       ['gq experiment study.toml --seeds 1,2,3,4,5,8 --set updates=9 --out runs/larger'],
     ],
     [
+      'are of the arms that are planned',
+      { again: { ...own, arms: ['vanilla', 'gate'] } },
+      ['gq experiment study.toml --seeds 1,2,3,4,5,6 --arms vanilla,gate'],
+    ],
+    [
       'are no others than those that are planned',
       { again: own, seeds: [3, 4, 5, 6, 7, 8, 9] },
       ['gq experiment study.toml --seeds 3,4,5,6,7,8,9'],
     ],
-    ['leave what was stated as it is', { again: own, bar: bar, seeds: [1] }, [`${stated} 'runs/made by hand-more'`]],
+    [
+      'leave what was stated as it is',
+      { again: own, bar: bar, seeds: [1] },
+      [`${stated} 'runs/made by hand' --out 'runs/made by hand-more'`],
+    ],
     [
       'are of a study of the package for the demo, which has no file',
       { again: null },

@@ -3,7 +3,7 @@
 import { shellLine } from '../base/index.ts';
 import { equalsP, fewestSeeds, formatP } from '../measure/table.ts';
 import { average, binomialCdf, holmAdjust } from '../stats/index.ts';
-import { armsToRun, finalSample, findArm, type Results, sampleOf, sharedSeeds } from './aggregate.ts';
+import { finalSample, findArm, type Results, sampleOf, sharedSeeds } from './aggregate.ts';
 import type { Bar, Experiment } from './experiment-schema.ts';
 import { groupSample } from './held-out.ts';
 import { keptAndRemoved } from './kept.ts';
@@ -45,7 +45,13 @@ export interface Design extends Readonly<Pick<Experiment, Designed | 'solveRefer
   readonly barChanged: boolean;
   /** What `gq experiment` is called with to go on with it; null: it has no file, as the demo; undefined: nobody stored it. */
   readonly again?:
-    | { readonly recipe: string; readonly set: readonly string[]; readonly out: string | null }
+    | {
+        readonly recipe: string;
+        readonly set: readonly string[];
+        readonly out: string | null;
+        /** Those that are planned, where these are not all. */
+        readonly arms?: readonly string[] | undefined;
+      }
     | null
     | undefined;
 }
@@ -219,26 +225,24 @@ export function moreSeeds({ name, design }: Results): [how: string] | [] {
   if (design.again === null) return [shellLine('gq', 'experiment', 'micro-own-mean-claim', ...seeds)];
   if (design.again === undefined) return design.arms.length === 0 ? [] : [`the file of ${name}, ${seeds.join(' ')}`];
   const { out } = design.again;
-  // What was stated was stated of its seeds: with others it is another study, in a folder of its own.
+  // What was stated was stated of its seeds: with others it is another study, in a folder of its own, which need not train again what is there.
   const isStated = design.bar !== null || design.predictions !== undefined;
-  const isOther = isStated && wanted.length > design.seeds.length;
-  const folder = isOther ? `${out ?? `runs/${name}`}-more` : out;
-  return [callOf({ ...design.again, out: folder }, seeds)];
+  if (!isStated || wanted.length === design.seeds.length) return [callOf(design.again, seeds)];
+  const own = out ?? `runs/${name}`;
+  return [callOf({ ...design.again, out: `${own}-more` }, seeds, ['--from', own])];
 }
 
-const callOf = ({ recipe, set, out }: NonNullable<Design['again']>, part: readonly string[]): string => {
+function callOf(
+  { recipe, set, out, arms }: NonNullable<Design['again']>,
+  seeds: readonly string[],
+  from: readonly string[] = [],
+): string {
+  const some = arms === undefined ? [] : ['--arms', arms.join(',')];
   const changes = set.flatMap((setting) => ['--set', setting]);
-  return shellLine('gq', 'experiment', recipe, ...part, ...changes, ...(out === null ? [] : ['--out', out]));
-};
+  const to = out === null ? [] : ['--out', out];
+  return shellLine('gq', 'experiment', recipe, ...seeds, ...some, ...changes, ...from, ...to);
+}
 
 /** The call that goes on with the experiment, with the seeds and the arms that it was begun with; null where nobody stored its file. */
-export function goesOn(results: Results): string | null {
-  const { design } = results;
-  if (design.again === null || design.again === undefined) return null;
-  const names = new Set([...results.arms.map(({ arm }) => arm), ...armsToRun(results)]);
-  const all = design.arms.map(({ name }) => name);
-  // Blind runs are listed nowhere, and may be all that an arm has.
-  const isPart = design.claim === undefined && all.some((name) => !names.has(name));
-  const some = isPart ? ['--arms', all.filter((name) => names.has(name)).join(',')] : [];
-  return callOf(design.again, ['--seeds', design.seeds.join(','), ...some]);
-}
+export const goesOn = ({ design: { again, seeds } }: Results): string | null =>
+  again === null || again === undefined ? null : callOf(again, ['--seeds', seeds.join(',')]);

@@ -5,14 +5,14 @@
  * plugins differ from those of earlier runs in more than the seed. A bar that is changed after runs have begun is marked.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { basename, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { groupBy, UserError } from '../base/index.ts';
+import { groupBy, shellLine, UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, sha256, waitForLock, writeFileAtomic } from '../base/node/index.ts';
 import { lastCheckpoint } from '../evaluate/index.ts';
 import type { Design } from '../report/design.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
-import { folderAdvice, recipeSeenFrom } from '../run/config/recipes.ts';
+import { folderAdvice, readToml, recipeSeenFrom, shippedRecipe, shippedStudies } from '../run/config/recipes.ts';
 import {
   armDifferences,
   configDifferences,
@@ -103,12 +103,15 @@ function storedAgain(directory: string, { again }: ExperimentPlan): ExperimentFi
 }
 
 /** The words of the call that plans it again, in the folder that it was found in, seen from here. */
-function againFrom(directory: string, { again, experiment }: ExperimentFile): FoundExperiment['again'] {
+function againFrom(directory: string, { again, experiment, runs }: ExperimentFile): FoundExperiment['again'] {
   if (again === undefined || again === null) return again;
   const file = resolve(directory, again.recipe);
   const recipe = existsSync(file) ? relative(process.cwd(), file) : again.recipe;
   const isUsual = resolve(directory) === resolve('runs', experiment.name);
-  return { recipe, set: again.set, out: isUsual ? null : directory };
+  const names = experiment.arms.map(({ name }) => name);
+  const planned = names.filter((name) => runs.some(({ arm }) => arm === name));
+  const arms = planned.length === names.length ? {} : { arms: planned };
+  return { recipe, set: again.set, out: isUsual ? null : directory, ...arms };
 }
 
 /** Arms of the stored design that the experiment has no more, with runs that stay. */
@@ -245,8 +248,24 @@ export function findExperiment(directory: string, from: readonly string[] = []):
     call: `results of ${directory}`,
     expected: 'a run, an experiment, or a folder of runs',
     found: isFolder ? 'none of them' : existsSync(directory) ? 'a file' : 'no such folder',
-    fix: folderAdvice(directory),
+    fix: stepAdvice(directory) ?? folderAdvice(directory),
   });
+}
+
+/** Of a step that its study has not begun, where others of its steps lie: the call that goes on with the study. */
+function stepAdvice(directory: string): string | undefined {
+  const [name, parent] = [basename(directory, '.toml'), dirname(resolve(directory))];
+  if (existsSync(directory) || !existsSync(parent)) return undefined;
+  const [begun] = stepsIn(parent)
+    .map((step) => storedPlan(step)?.again)
+    .filter((again) => again != null);
+  const [first, ...others] = shippedStudies(name);
+  if (begun === undefined || first === undefined) return undefined;
+  const study = [first, ...others].find((recipe) => recipe === basename(parent)) ?? first;
+  const out = parent === resolve('runs', study) ? [] : ['--out', relative(process.cwd(), parent)];
+  const common = readToml(shippedRecipe(study), `read ${study}`)['set'];
+  const set = begun.set.slice(Array.isArray(common) ? common.length : 0).flatMap((setting) => ['--set', setting]);
+  return `This step of its study is not begun; the study goes on with: ${shellLine('gq', 'experiment', study, ...set, ...out)}`;
 }
 
 function findPlanned(directory: string, file: ExperimentFile, more: readonly string[]): FoundExperiment {

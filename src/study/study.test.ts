@@ -160,6 +160,10 @@ describe('an experiment in parts', () => {
       runs: [{ path: join(directory, 'gate-3'), arm: 'gate' }],
       missing: ['vanilla-3', 'gate-4'].map((folder) => join(directory, folder)),
     });
+    expect(findExperiment(directory).again).not.toHaveProperty('arms');
+    const some = temporaryFolder();
+    await writeExperiment(some, only('gate-4'));
+    expect(findExperiment(some).again).toMatchObject({ arms: ['gate'] });
   });
 
   it('has results while it is unfinished: seeds that both arms have are compared', async () => {

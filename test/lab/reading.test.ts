@@ -52,6 +52,10 @@ describe('gq results', () => {
     const figures = join(directory, 'new', 'figures');
     expect(await gq('results', directory, '--figures', figures)).toMatchObject({ code: 0 });
     expect(readdirSync(figures)).toContain('scores.svg');
+    const none = join(directory, 'none');
+    await writeRun(join(none, 'vanilla'), {});
+    const { err } = await gq('results', none, '--figures', figures);
+    expect(err).toContain('no traces.md: no rollout that is kept hacked or solved');
   });
 
   it('draws over its own figures, and over others only when forced', async () => {
@@ -135,6 +139,23 @@ describe('gq measure gate', () => {
     expect([code, (await gq('measure', 'monitor', vanilla)).code]).toEqual([1, 1]);
     expect(out).toContain('There is nothing to judge: the arm vanilla neither watched nor gated a rollout.');
     expect(out).not.toContain('the gate as a classifier');
+  });
+
+  it('says that a run was over before its gate had rollouts enough to decide by', async () => {
+    const path = join(temporaryFolder(), 'short');
+    const rollouts = Array.from({ length: 120 }, (_, i) => ({ update: 1 + (i % 2) }));
+    const arm = { kind: 'activation', warmupRows: 61 };
+    await writeRun(path, { config: { updates: 2, arm }, checkpoints: [0, 2], rollouts });
+    const { code, out } = await gq('measure', 'gate', path);
+    expect({ code, out: out.replace(/\s+/g, ' ') }).toMatchObject({
+      code: 1,
+      out: expect.stringContaining(
+        'nor gated a rollout: its 2 updates were all warm-up, before 61 rollouts of earlier updates were in (warmupRows).',
+      ),
+    });
+    const longer = join(temporaryFolder(), 'longer');
+    await writeRun(longer, { config: { updates: 2, arm: { ...arm, warmupRows: 60 } }, checkpoints: [0, 2], rollouts });
+    expect((await gq('measure', 'gate', longer)).out).not.toContain('warm-up');
   });
 
   it('calls few kept rollouts a finding only where the gate was to keep more', async () => {

@@ -115,7 +115,8 @@ export const elicit: Probe = async (call, named, context) => {
   if (found === null) return undefined;
   // Where hints differ, what each does by itself.
   const asIs = found.filter(({ probe }) => probe.name === 'none');
-  const byHint = loopholeEvaluationTable(asIs, lab.config.environment.heldOutLoopholes);
+  const table = loopholeEvaluationTable(asIs, lab.config.environment.heldOutLoopholes);
+  const byHint = { ...table, notes: ['Under the instruction none: the prompt as it is.', ...(table.notes ?? [])] };
   const tables = [elicitationTable(found, hasQuarantine), byHint].filter(({ rows }) => rows.length > 0);
   return {
     value: { path, kept: policy.path, probes: found.map(probeValue) },

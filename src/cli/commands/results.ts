@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { visibleLine, wrapText } from '../../base/index.ts';
 import { expectPlainNames, expectWritable } from '../../base/node/index.ts';
 import { asTyped, gqLine } from '../../base/node/own-program.ts';
+import { comparesActions } from '../../report/baselines.ts';
 import {
   allFigures,
   allTables,
@@ -95,9 +96,12 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
   context.stdout.write(renderResults(results, format, screenWidth(context.stdout), call));
   warnIncomplete(dir, results, context, call.from);
   if (figures !== undefined) {
-    const { files, warnings } = await writeFigures(await allFigures(results), figures, { force });
+    const drawn = await allFigures(results);
+    const { files, warnings } = await writeFigures(drawn, figures, { force });
     for (const warning of warnings) context.stderr.write(`${warning}\n`);
     const traces = await writeTraces(results, figures, force);
+    const names = [...drawn, ...(traces.length === 0 ? [] : [{ name: 'traces' }])].map(({ name }) => name);
+    for (const line of absentFigures(results, names)) context.stderr.write(`${line}\n`);
     context.stderr.write(`${files.length + traces.length} files in ${figures}\n`);
   }
   context.stderr.write(missingText(results));
@@ -106,6 +110,16 @@ async function printResults(call: ResultsCall, context: CommandContext): Promise
     context.stdout.write(`${name}: ${visibleLine(answer)}\n`);
   }
 }
+
+/** Why files that a reader of such results looks for were not written. */
+const absentFigures = (results: Results, written: readonly string[]): string[] => [
+  ...(written.includes('traces') ? [] : ['no traces.md: no rollout that is kept hacked or solved']),
+  ...(written.includes('baselines') || !comparesActions(results)
+    ? []
+    : [
+        'no baselines.svg: no arm has shares of solve kept and hacks removed, which need a ceiling and something learned',
+      ]),
+];
 
 export function warnIncomplete(
   directory: string,

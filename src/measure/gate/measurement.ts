@@ -1,5 +1,6 @@
 /** `gq measure gate RUN`: judges the gate as a classifier, from the ledger, the verdicts, the stored features and the directions. */
 import { z } from 'zod';
+import { counted } from '../../base/index.ts';
 import { byTarget, formatRate, type Rate } from '../../evaluate/index.ts';
 import { expectSamePlugins } from '../../lab/index.ts';
 import { dealsRoutes, gateSettingsOf, gateTailsOf } from '../../monitors/index.ts';
@@ -30,7 +31,7 @@ export const gate = defineMeasurement({
     seed: z.int().min(0).default(1000).describe('seed of the random directions'),
   }),
   examples: ['gq measure gate runs/activation-1', 'gq measure gate runs/activation-1 --window 20 --json'],
-  exits: { 1: 'the arm neither watches nor gates anything' },
+  exits: { 1: 'the arm neither watches nor gates anything, or its run ended in the warm-up of its gate' },
   async measure(run, { window, seed }) {
     expectSamePlugins(`gq measure gate ${run.path}`, run);
     const rollouts = (await (await openJudged(run)).rows()).filter(({ source }) => source === 'student');
@@ -49,11 +50,12 @@ export const gate = defineMeasurement({
       attributionWindows: attributionWindows(rollouts, window),
       unchangedRoutes: unchangedOf(run, rollouts),
       missing,
+      warmup: warmupOf(run, rollouts),
       isGated: hasGate(all) || rollouts.some(({ score }) => score !== null),
     };
   },
   isNo: ({ isGated, monitor }) => !isGated && monitor === null,
-  json({ missing: _missing, isGated: _gated, ...found }) {
+  json({ missing: _missing, warmup: _warmup, isGated: _gated, ...found }) {
     const controls = byTarget((_, target) => {
       const { band, ideal } = found.controls[target];
       const fitted = ideal && { fittedOn: 'labels, diagnosis only', ...ideal, direction: undefined };
@@ -64,8 +66,8 @@ export const gate = defineMeasurement({
   show(found, run) {
     const { all, reinforced, controls, directions, windows, monitor, attribution, isGated } = found;
     const has = (control: keyof Controls): boolean => Object.values(controls).some((own) => own[control] !== null);
-    const nothing = `There is nothing to judge: the arm ${run.readManifest().arm} neither watched nor gated a rollout.`;
-    const { unchangedRoutes: same } = found;
+    const { unchangedRoutes: same, warmup } = found;
+    const nothing = `There is nothing to judge: the arm ${run.readManifest().arm} neither watched nor gated a rollout${warmup}.`;
     const dealt = same === null ? [] : [`Routes that dealing out at random left as they were: ${formatRate(same)}.`];
     return [
       runLine(run),
@@ -89,6 +91,15 @@ export const gate = defineMeasurement({
     ];
   },
 });
+
+/** Why a gate without a decision made none, where the run was over too soon: what it goes by are rollouts of earlier updates. */
+function warmupOf(run: RunDirectory, rollouts: readonly JudgedRollout[]): string {
+  const gate = gateSettingsOf(run.readManifest().config.arm);
+  const updates = [...new Set(rollouts.map(({ update }) => update))];
+  const earlier = rollouts.filter(({ update }) => update < Math.max(...updates)).length;
+  if (gate === null || gate.calibration === 'pairs' || earlier >= gate.warmupRows) return '';
+  return `: its ${counted(updates.length, 'update')} were all warm-up, before ${gate.warmupRows} rollouts of earlier updates were in (warmupRows)`;
+}
 
 function unchangedOf(run: RunDirectory, rollouts: readonly JudgedRollout[]): Rate | null {
   const gate = gateSettingsOf(run.readManifest().config.arm);
