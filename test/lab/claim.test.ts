@@ -18,7 +18,7 @@ describe('gq claim FILE', () => {
   it('gives the hash that its study registers, what it states and what it predicts', async () => {
     const { code, out } = await gq('claim', file);
     expect(code).toBe(0);
-    expect(out).toContain('1 arms × 2 seeds (1, 2): 2 runs');
+    expect(out).toContain('1 arm × 2 seeds (1, 2): 2 runs');
     await made.run({ 1: 'ssss' });
     const { hash } = JSON.parse((await gq('claim', file, '--json')).out);
     expect(JSON.parse((await gq('claim', study, '--json')).out).claim.hash).toBe(hash);
