@@ -277,6 +277,7 @@ export async function planExperiment(
   const setHere = new Set(settings.map((text) => text.split('=')[0].trim()));
   const isPart = experiment.arms.some(({ name }) => !arms.includes(name));
   refuseUnread(sharedFaults(withoutReader).filter(({ key }) => !isPart || setHere.has(key ?? '')));
+  tell?.(`checks what the claim of ${experiment.name} is of: hashes of its model and pairs`);
   // What a claim is of does not depend on the seed.
   const configs = new Map(runs.map(({ arm, config }) => [arm, config]));
   const claim = (await claimOf(experiment, path, settings, configs)) ?? undefined;

