@@ -165,3 +165,25 @@ test('the end token: generation_config.json, else config.json, else the tokenize
   await using fromTokenizer = await ModelFolder.open(join(parent, 'silent'));
   expect(fromTokenizer.stopTokenIds).toEqual([2]);
 });
+
+test.each([
+  ['words, of which none ends a text', [3, 4], [2]],
+  ['one token that is special, if not the own end', [1, 3], [1, 3]],
+  ['a word beside the own end', [2, 3], [2, 3]],
+])('an end token that the config has wrong: %s', async (_, eos_token_id, stops) => {
+  await using folder = await openChanged((directory) =>
+    writeFile(join(directory, 'generation_config.json'), JSON.stringify({ eos_token_id })),
+  );
+  expect(folder.stopTokenIds).toEqual(stops);
+});
+
+test('an end token that config and tokenizer both name is believed, also where it is no special one', async () => {
+  await using folder = await openChanged(async (directory) => {
+    const file = join(directory, 'tokenizer.json');
+    const json = JSON.parse(await readFile(file, 'utf8'));
+    for (const added of json.added_tokens) added.special = false;
+    await writeFile(file, JSON.stringify(json));
+    await writeFile(join(directory, 'generation_config.json'), JSON.stringify({ eos_token_id: [2, 3] }));
+  });
+  expect(folder.stopTokenIds).toEqual([2, 3]);
+});

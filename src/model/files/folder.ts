@@ -66,12 +66,15 @@ export class ModelFolder implements AsyncDisposable {
     return this.#chat ?? this.#lacks('chat_template.jinja, or chat_template in tokenizer_config.json');
   }
 
-  /** Tokens that end a generated text: those of `generation_config.json`, else of `config.json`, else the tokenizer's end token. */
+  /**
+   * Tokens that end a generated text: those of `generation_config.json`, else of `config.json`. The tokenizer's own end token stands for
+   * them where there are none, and where all are words, as in folders whose config kept a default (2) that their vocabulary has a word for.
+   */
   get stopTokenIds(): readonly number[] {
     const { eosTokenIds } = this.generation.eosTokenIds.length > 0 ? this.generation : this.config;
-    if (eosTokenIds.length > 0 || this.#tokenizer === null) return eosTokenIds;
-    const id = this.#tokenizer.specialTokenId('eos');
-    return id === null ? [] : [id];
+    const own = this.#tokenizer?.specialTokenId('eos') ?? null;
+    if (own === null || eosTokenIds.includes(own)) return eosTokenIds;
+    return eosTokenIds.some((id) => this.#tokenizer?.specialIds.has(id)) ? eosTokenIds : [own];
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

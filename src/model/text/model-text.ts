@@ -1,4 +1,7 @@
-/** A model's text side: prompts through its chat template, completions from tokens and back. */
+/**
+ * A model's text side: prompts through its chat template, completions from tokens and back. A model without a template goes on from a
+ * prompt of one message, as it stands; several messages need a template, which says who speaks.
+ */
 
 import type { ModelFolder } from '../files/folder.ts';
 import type { ChatMessage } from './chat.ts';
@@ -19,12 +22,11 @@ export interface ModelText {
 }
 
 export function modelText(folder: ModelFolder, enableThinking: boolean): ModelText {
-  const { tokenizer, chat, stopTokenIds } = folder;
-  const thinking = chat.readsThinking ? { enableThinking } : {};
+  const { tokenizer, stopTokenIds } = folder;
   return {
     stopTokens: stopTokenIds,
     controls: tokenizer.addedTexts,
-    prompt: (messages) => tokenizer.encode(chat.render(messages, { addGenerationPrompt: true, ...thinking })),
+    prompt: (messages) => tokenizer.encode(promptOf(folder, messages, enableThinking)),
     completion(text) {
       const ids = tokenizer.encode(text);
       const [stop] = stopTokenIds;
@@ -34,4 +36,11 @@ export function modelText(folder: ModelFolder, enableThinking: boolean): ModelTe
     decode: (tokens) => tokenizer.decode(tokens, { skipSpecialTokens: true }),
     show: (tokens) => tokenizer.decode(tokens, { skipSpecialTokens: false }),
   };
+}
+
+function promptOf(folder: ModelFolder, messages: readonly ChatMessage[], enableThinking: boolean): string {
+  if (!folder.hasChat && messages.length === 1) return messages[0].content;
+  const { chat } = folder;
+  const thinking = chat.readsThinking ? { enableThinking } : {};
+  return chat.render(messages, { addGenerationPrompt: true, ...thinking });
 }

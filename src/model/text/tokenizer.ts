@@ -9,6 +9,7 @@ import { messageOf, UserError } from '../../base/index.ts';
 import { existsSync, join, sha256, sha256Json } from '../../base/node/index.ts';
 import { type JsonObject, parseJsonObject, readBytes, show } from '../files/json.ts';
 import { parseFields } from '../files/schema.ts';
+import { withExactWords } from './pre-tokenizer.ts';
 
 /** The contents of `tokenizer.json` and `tokenizer_config.json`. */
 export interface TokenizerFiles {
@@ -166,7 +167,7 @@ function build({ tokenizer, config }: TokenizerFiles, file: string): Tokenizer {
   }
   try {
     // A word-level model keeps its unknown token in its own file; the library looks for it in the config.
-    return new Tokenizer(tokenizer, { unk_token: checked.data.model.unk_token, ...config });
+    return new Tokenizer(withExactWords(tokenizer), { unk_token: checked.data.model.unk_token, ...config });
   } catch (cause) {
     const found = messageOf(cause);
     throw new UserError({ call: `read ${file}`, expected: 'a tokenizer this version can run', found }, { cause });
