@@ -65,8 +65,8 @@ const readers = [
   ['runs', 200, ['runs', runs]],
   ['show', 250, ['show', join(study, 'activation-1'), '--limit', '1']],
 ] as const;
-/** `gq config` names all arms, whose files have their code too. */
-const commands = [...readers, ['config', 275, ['config', 'micro-activation']]] as const;
+/** `gq config` names all arms and sources of problems, whose files have their code too. */
+const commands = [...readers, ['config', 280, ['config', 'micro-activation']]] as const;
 
 const counted = new Map<string, string[]>();
 beforeAll(() => {

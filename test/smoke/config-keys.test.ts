@@ -111,7 +111,7 @@ it('no key is left unread', async () => {
   const path = fileURLToPath(new URL('../data/problems-benchmark.jsonl', import.meta.url));
   await using fromFile = await openLab({ config: watched(lab.config(['data.kind=file', `data.path=${path}`])) });
   await fromFile.problems;
-  for (const kind of ['countdown', 'biased-judge']) {
+  for (const kind of ['countdown', 'biased-judge', 'stories']) {
     await using drawn = await openLab({ config: watched(lab.config([`data.kind=${kind}`])) });
     await drawn.problems;
   }

@@ -9,6 +9,7 @@ import { Sandbox } from '../sandbox/sandbox.ts';
 import { SandboxJudge } from '../sandbox-judge.ts';
 import { countdownSource } from '../sources/countdown.ts';
 import { countdownTokens } from '../sources/countdown-documents.ts';
+import { storiesSource } from '../sources/stories.ts';
 import { parseAssert } from '../test-cases.ts';
 import { shownLoopholes } from './bait.ts';
 import { checkPairs, type PairFinding } from './check.ts';
@@ -39,7 +40,10 @@ const explained: Readonly<Record<string, Partial<Record<PairFinding['check'], st
 };
 
 /** The loopholes of the environments that are shipped, those of programs and those of texts. */
-const knownLoopholes = [...builtinLoopholes, ...(countdownSource.texts?.loopholes ?? [])];
+const knownLoopholes = [
+  ...builtinLoopholes,
+  ...[countdownSource, storiesSource].flatMap(({ texts }) => texts?.loopholes ?? []),
+];
 
 /** Its base has one token for a check of the test file, and is all that reads these pairs. */
 const countdownTokenizer = new ModelTokenizer(wordLevelTokenizer(countdownTokens, chatMarkupChoices), 'countdown');
@@ -57,6 +61,7 @@ describe('every shipped file', () => {
       'micro-second',
       'placebo-style',
       'placebo-topic',
+      'stories',
     ]);
   });
 
@@ -71,7 +76,8 @@ describe('every shipped file', () => {
     const { shows, pairs } = await readPairFile(name);
     expect(shows).toEqual(shownLoopholes(pairs, namesOf(knownLoopholes), knownLoopholes));
     const aware = ['hack', 'micro', 'micro-second'].includes(name);
-    expect(shows).toEqual(aware ? channelNames : name === 'countdown' ? ['test_file'] : []);
+    const ofTexts: Readonly<Record<string, string[]>> = { countdown: ['test_file'], stories: ['story_word'] };
+    expect(shows).toEqual(aware ? channelNames : (ofTexts[name] ?? []));
   });
 
   it('generic pairs name no loophole and no marker of ours, in no side and in no prompt', async () => {

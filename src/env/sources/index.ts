@@ -5,6 +5,7 @@ import { fileSource } from './file.ts';
 import { microSource } from './micro.ts';
 import { openEnvSource, orsSource } from './outside.ts';
 import type { ProblemSource } from './source.ts';
+import { storiesSource } from './stories.ts';
 
 export {
   expectNoKnownTest,
@@ -24,6 +25,7 @@ export const builtinSources: readonly ProblemSource[] = [
   easySource,
   countdownSource,
   biasedJudgeSource,
+  storiesSource,
   orsSource,
   openEnvSource,
 ];

@@ -11,6 +11,7 @@ type Data =
   | { readonly kind: 'easy'; readonly problems?: number; readonly seed?: number }
   | { readonly kind: 'countdown'; readonly problems?: number; readonly numbers?: number; readonly seed?: number }
   | { readonly kind: 'biased-judge'; readonly problems?: number; readonly bonus?: number; readonly seed?: number }
+  | { readonly kind: 'stories'; readonly problems?: number; readonly bonus?: number; readonly seed?: number }
   | { readonly kind: 'ors'; readonly url: string; readonly keyVariable?: string; readonly tasks?: number; readonly labels?: boolean; readonly concurrency?: number; readonly timeoutSeconds?: number; readonly retries?: number; readonly environment?: string; readonly tool?: string; readonly argument?: string }
   | { readonly kind: 'openenv'; readonly url: string; readonly keyVariable?: string; readonly tasks?: number; readonly labels?: boolean; readonly concurrency?: number; readonly timeoutSeconds?: number; readonly retries?: number; readonly seed?: number; readonly prompt?: string; readonly action?: string; readonly reset?: object; readonly step?: object };
 
