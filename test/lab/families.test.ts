@@ -1,6 +1,7 @@
 /**
  * Llama and Qwen2 as well as Qwen3, trained end to end on easy tasks: random weights of a small shape, with a tokenizer of the kind that such
- * models have (byte-level BPE with merges, special tokens, a chat template in its config). A run that is stopped goes on byte for byte.
+ * models have (byte-level BPE with merges, special tokens, a chat template in its config). Llama also on stories, with pieces of words, no
+ * chat template and a config that names a sign as its end. A run that is stopped goes on byte for byte.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,11 +9,18 @@ import { describe, expect, it } from 'vitest';
 import { randomStream } from '../../src/base/rng.ts';
 import { EvaluationStore } from '../../src/evaluate/store.ts';
 import { resolveConfig, train } from '../../src/lab/index.ts';
-import { type DecoderConfig, expectedTensors, ModelFolder, writeModelFolder } from '../../src/model/index.ts';
+import {
+  type DecoderConfig,
+  expectedTensors,
+  ModelFolder,
+  modelText,
+  writeModelFolder,
+} from '../../src/model/index.ts';
 import { fingerprint } from '../resume/kill.ts';
 import { gq } from '../run-gq.ts';
 import { stoppedAfterFirst } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
+import { wordPieces, writeWordPieces } from './word-pieces.ts';
 
 /** The characters that byte-level BPE writes bytes with: printable ones as they are, the others from 256 on. */
 function byteCharacters(): string[] {
@@ -68,13 +76,17 @@ const common = {
   eosTokenIds: [pieces.length + 2, ...Array.from({ length: 60 }, (_, id) => id)],
   padTokenId: pieces.length,
 } as const;
+const stories = { ...common, vocabSize: wordPieces.size, maxPositions: 512, eosTokenIds: [2], padTokenId: 0 };
 const families: Readonly<Record<string, DecoderConfig>> = {
   llama: { ...common, architecture: 'LlamaForCausalLM', tieEmbeddings: true, qkNorm: false, qkvBias: false },
   qwen2: { ...common, architecture: 'Qwen2ForCausalLM', tieEmbeddings: true, qkNorm: false, qkvBias: true },
   qwen3: { ...common, architecture: 'Qwen3ForCausalLM', tieEmbeddings: false, qkNorm: true, qkvBias: false },
+  'stories, tied': { ...stories, architecture: 'LlamaForCausalLM', tieEmbeddings: true, qkNorm: false, qkvBias: false },
+  'stories, untied': { ...stories, architecture: 'LlamaForCausalLM', tieEmbeddings: false, qkNorm: false, qkvBias: false }, // biome-ignore format: one line
 };
+const isOfStories = (family: string): boolean => family.startsWith('stories');
 
-async function writeModel(folder: string, config: DecoderConfig): Promise<void> {
+async function writeModel(folder: string, config: DecoderConfig, family: string): Promise<void> {
   const tensors = [...expectedTensors(config)].map(([name, shape]) => ({
     name,
     shape,
@@ -87,6 +99,7 @@ async function writeModel(folder: string, config: DecoderConfig): Promise<void> 
     },
   }));
   await writeModelFolder(folder, { config, tensors, tokenizer: null });
+  if (isOfStories(family)) return writeWordPieces(folder);
   writeFileSync(join(folder, 'tokenizer.json'), JSON.stringify(tokenizer));
   const named = {
     chat_template: template,
@@ -117,16 +130,24 @@ describe.each(Object.keys(families))('%s', (family) => {
   const model = join(home, family);
 
   it('reads its own tokens, merges and special ones', async () => {
-    await writeModel(model, families[family]);
+    await writeModel(model, families[family], family);
     await using folder = await ModelFolder.open(model);
     expect(folder.config).toMatchObject({ architecture: families[family].architecture, heads: 3, kvHeads: 1 });
     const { out, code, err } = await gq('model', 'inspect', model);
     expect(code, err).toBe(0);
-    expect(out).toContain('with chat template');
+    expect(out).toContain(`${isOfStories(family) ? 'without' : 'with'} chat template`);
+    if (!isOfStories(family)) return;
+    expect(folder.stopTokenIds).toEqual([1]);
+    const text = modelText(folder, false);
+    const prompt = 'This is a story that says "silver". One day, Mia found a key in the garden.';
+    const tokens = text.prompt([{ role: 'user', content: prompt }]);
+    expect(text.show(tokens)).toBe('this is a story that says " silver ". one day, mia found a key in the garden.');
+    expect(() => text.prompt([{ role: 'system', content: 'x' }, { role: 'user', content: prompt }])).toThrow(/expected chat_template/); // biome-ignore format: one line
   });
 
   it('trains with a gate, and goes on byte for byte after a break', async () => {
-    const { config } = await resolveConfig('recipes/easy-base.toml', settings(model));
+    const recipe = isOfStories(family) ? 'stories-simplestories-1.25m' : 'easy-base';
+    const { config } = await resolveConfig(`recipes/${recipe}.toml`, settings(model));
     const [whole, broken] = [join(home, `${family}-whole`), join(home, `${family}-broken`)];
     expect(await train(config, whole)).toMatchObject({ end: 'finished' });
     expect(await train(config, broken, stoppedAfterFirst())).toMatchObject({ end: 'interrupted' });

@@ -28,7 +28,7 @@ async function configsOf(path: string, settings: readonly string[]): Promise<rea
 const recipes = readdirSync('recipes').map((name) => join('recipes', name));
 
 describe('the recipes of the package', () => {
-  it.each(recipes.filter((path) => !/\/(?:qwen3-4b|easy)-/.test(path)))(
+  it.each(recipes.filter((path) => !/\/(?:qwen3-4b|easy|stories)-/.test(path)))(
     '%s needs nothing but bases that it says how to make',
     async (path) => {
       const text = readFileSync(path, 'utf8');
@@ -64,6 +64,20 @@ describe('the recipes of the package', () => {
     },
   );
 
+  it.each(recipes.filter((path) => path.includes('/stories-')))(
+    '%s has openings of stories and pairs in their words, for a model of stories on a processor',
+    async (path) => {
+      for (const { model, data, device, pairs } of await configsOf(path, [])) {
+        expect({ data, device, pairs }).toMatchObject({
+          data: { kind: 'stories' },
+          device: { kind: 'wasm' },
+          pairs: { file: 'stories' },
+        });
+        expect(model).toBe('SimpleStories/SimpleStories-V2-1.25M');
+      }
+    },
+  );
+
   it('have every kind of gate by token, with a buffer that the 4B shape has room for', async () => {
     const byToken = async (path: string) =>
       (await configsOf(path, path.includes('qwen') ? given : []))
@@ -92,7 +106,7 @@ describe('the recipes of the package', () => {
 
   it('are all of these families', () => {
     expect(
-      recipes.filter((path) => !/\/(?:micro|atlas|countdown|qwen3-4b|easy)-[a-z0-9.-]+\.toml$/.test(path)),
+      recipes.filter((path) => !/\/(?:micro|atlas|countdown|qwen3-4b|easy|stories)-[a-z0-9.-]+\.toml$/.test(path)),
     ).toEqual([]);
   });
 });

@@ -1,15 +1,16 @@
 /**
- * The table of docs/guide/small-models.md is what the plan says of a run of each recipe, at the shape of its model; and the page as a reader
+ * The tables of docs/guide/small-models.md are what the plan says of a run of each recipe, at the shape of its model; and the page as a reader
  * follows it, from an empty folder with a hub: every command, on a random model with Qwen3's tokenizer, two updates a run.
  */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { findStart, targetModules } from '../../src/adapters/index.ts';
+import type { DType } from '../../src/engine/index.ts';
 import type { Task } from '../../src/grpo/index.ts';
 import { armOf, builtinParts, resolveConfig } from '../../src/lab/index.ts';
 import { planMemory } from '../../src/lab/memory/plan.ts';
-import type { DecoderConfig } from '../../src/model/index.ts';
+import { type DecoderConfig, expectedTensors } from '../../src/model/index.ts';
 import { planDisk } from '../../src/run/disk.ts';
 import { HubServer } from '../hub/hub-server.ts';
 import { gq } from '../run-gq.ts';
@@ -37,6 +38,7 @@ const shapes: Readonly<Record<string, DecoderConfig>> = {
   'easy-qwen2.5-0.5b': { ...qwen, architecture: 'Qwen2ForCausalLM', layers: 24, hiddenSize: 896, intermediateSize: 4864, heads: 14, kvHeads: 2, qkvBias: true }, // biome-ignore format: one line
   'easy-smollm2-360m': { ...llama, layers: 32, hiddenSize: 960, intermediateSize: 2560, heads: 15, kvHeads: 5 },
   'easy-smollm2-135m': { ...llama, layers: 30, hiddenSize: 576, intermediateSize: 1536, heads: 9, kvHeads: 3 },
+  'stories-simplestories-1.25m': { ...llama, vocabSize: 4019, headDim: 32, layers: 4, hiddenSize: 128, intermediateSize: 341, heads: 4, kvHeads: 2 }, // biome-ignore format: one line
 };
 
 const page = readFileSync('docs/guide/small-models.md', 'utf8');
@@ -46,11 +48,19 @@ const tasks = Array.from(
   () => ({ problem: { id: 'x' }, hinted: prompt, unhinted: prompt }) as unknown as Task,
 );
 
+it('the model of stories has the weights that its page says', () => {
+  const shapesOf = [...expectedTensors(shapes['stories-simplestories-1.25m']).values()];
+  const weights = shapesOf.reduce((sum, shape) => sum + shape.reduce((product, axis) => product * axis, 1), 0);
+  expect(page).toContain(`${weights.toLocaleString('en')} weights`);
+  expect(page).toContain(`| ${(weights * 4e-6).toFixed(1)} MB `);
+});
+
 it.each(Object.entries(shapes))('%s', async (recipe, decoder) => {
   const gibibytes = async (...settings: string[]): Promise<number> => {
     const { config } = await resolveConfig(recipe, ['arm.kind=gradient', ...settings]);
     const parts = { arm: armOf(config, builtinParts), start: findStart(config.adapter.family, builtinParts.starts) };
-    const { totalBytes } = await planMemory({ config, ...parts, decoder, tasks, floats: ['bf16', 'f32'] });
+    const floats: DType[] = config.device.kind === 'cuda' ? ['bf16', 'f32'] : ['f32'];
+    const { totalBytes } = await planMemory({ config, ...parts, decoder, tasks, floats });
     return totalBytes / 2 ** 30;
   };
   const gigabytes = async (kind: string): Promise<number> => {
@@ -76,7 +86,7 @@ describe('the page', () => {
     const model = join(home, 'made');
     await writeTinyQwen(model);
     const files = readdirSync(model).map((name) => [name, readFileSync(join(model, name))] as const);
-    hub = await HubServer.start(new Map(files), 'Qwen/Qwen3-0.6B');
+    hub = await HubServer.start(new Map(files), null);
     vi.stubEnv('HF_HUB_CACHE', join(home, 'cache'));
     vi.stubEnv('HF_ENDPOINT', hub.endpoint);
     vi.stubEnv('GQ_STATE', join(home, 'state'));

@@ -28,6 +28,7 @@ const two = sets([...short, 'updates=2', 'output.checkpointEvery=1']);
 /** Problems of one's own have no number to be made smaller. */
 const twoOfOwn = sets([...small, 'updates=2', 'output.checkpointEvery=1']);
 const ownProblems = /examples\/(?:own-environment|own-problems|weak-verifier)/;
+const ofSmallModels = /(?:easy|stories)-/;
 /** Experiments and demos evaluate hundreds of prompts in every state: on the smallest model of the world. */
 const onSmallest = sets(['model=BASE']);
 const long = 'a training of minutes to days';
@@ -38,7 +39,7 @@ function fewRuns(command: string): string {
   const [, name = ''] = / experiment (\S+)/.exec(command) ?? [];
   const path = recipePath(name);
   if (readStudy(path) !== null) return `${two}${onSmallest} --seeds 41`;
-  const model = name.includes('easy-') ? sets(['adapter.rank=2']) : name.includes('countdown') ? '' : onSmallest;
+  const model = ofSmallModels.test(name) ? sets(['adapter.rank=2']) : name.includes('countdown') ? '' : onSmallest;
   const warm = name.includes('atlas-b') ? sets(['optimiser.warmupUpdates=0']) : '';
   const { arms, seeds, baseline } = readExperiment(path);
   const first = baseline ?? arms[0].name;
@@ -162,7 +163,7 @@ export const treatments: readonly Treatment[] = [
   {
     fits: /^gq eval \S+ --elicit/,
     why: 'minutes of sampling',
-    more: (command) => ` --limit 2${command.includes('easy-') ? sets(['adapter.rank=2', 'device.kind=wasm']) : ''}`,
+    more: (command) => ` --limit 2${ofSmallModels.test(command) ? sets(['adapter.rank=2', 'device.kind=wasm']) : ''}`,
   },
   {
     fits: /^gq claim (?!open )/,
