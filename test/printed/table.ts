@@ -29,6 +29,12 @@ const two = sets([...short, 'updates=2', 'output.checkpointEvery=1']);
 const twoOfOwn = sets([...small, 'updates=2', 'output.checkpointEvery=1']);
 const ownProblems = /examples\/(?:own-environment|own-problems|weak-verifier)/;
 const ofSmallModels = /(?:easy|stories)-/;
+/** What makes an experiment with a model of its own short, or takes the world's in its place. */
+const ownModels: Readonly<Record<string, readonly string[]>> = {
+  'easy-': ['adapter.rank=2'],
+  'stories-': ['adapter.rank=2', 'model=DIR'],
+  countdown: [],
+};
 /** Experiments and demos evaluate hundreds of prompts in every state: on the smallest model of the world. */
 const onSmallest = sets(['model=BASE']);
 const long = 'a training of minutes to days';
@@ -39,7 +45,8 @@ function fewRuns(command: string): string {
   const [, name = ''] = / experiment (\S+)/.exec(command) ?? [];
   const path = recipePath(name);
   if (readStudy(path) !== null) return `${two}${onSmallest} --seeds 41`;
-  const model = ofSmallModels.test(name) ? sets(['adapter.rank=2']) : name.includes('countdown') ? '' : onSmallest;
+  const [, own] = Object.entries(ownModels).find(([part]) => name.includes(part)) ?? [];
+  const model = own === undefined ? onSmallest : sets(own);
   const warm = name.includes('atlas-b') ? sets(['optimiser.warmupUpdates=0']) : '';
   const { arms, seeds, baseline } = readExperiment(path);
   const first = baseline ?? arms[0].name;
