@@ -156,7 +156,7 @@ describe('what pairs know of the loopholes that are trained', () => {
     const readme = readFileSync(join(folder, '../README.md'), 'utf8').replace(/\s+/g, ' ');
     const invariant = readme.slice(readme.indexOf('The invariant:'));
     expect(invariant).toContain(`${shown.length} of ${pairs.length} show the exploit ([without`);
-    expect(readme).toContain('a rule that reads no label but was chosen where labels were known (`label-informed`)');
+    expect(readme).toContain('is a rule that reads no label but was chosen where labels were known (`label-informed`)');
   });
 
   it('the guide to pairs has every set of the package, with what it shows', async () => {
