@@ -224,12 +224,21 @@ describe('a study', () => {
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(message) });
   });
 
-  it('of the package names its first step to whoever asks for some arms', async () => {
+  it('of the package names its first step to whoever asks for some arms, as gq was typed', async () => {
+    vi.stubEnv('GQ_NAME', 'npx gq');
     const { code, err } = await gq('experiment', 'qwen3-4b-study', '--arms', 'vanilla');
+    vi.stubEnv('GQ_NAME', undefined);
     expect({ code, err }).toMatchObject({
       code: 2,
-      err: expect.stringContaining('gq experiment qwen3-4b-first --arms …'),
+      err: expect.stringContaining('takes it: npx gq experiment qwen3-4b-first --arms …'),
     });
+  });
+
+  it('is no experiment and no recipe, and says so where one of them is meant', async () => {
+    for (const command of ['claim', 'train']) {
+      const { code, err } = await gq(command, path);
+      expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('found a study of several') });
+    }
   });
 
   it('is what --regardless is for, and nothing else', async () => {

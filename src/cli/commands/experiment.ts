@@ -1,7 +1,7 @@
 /** `gq experiment RECIPE`: trains and evaluates arms × seeds, here or on Slurm; of a study, one after another. */
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { exitCodes, UserError } from '../../base/index.ts';
+import { exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { gqLine } from '../../base/node/own-program.ts';
 import { keepSandboxes, onInterrupt, type PackPlace, tellUpdate } from '../../lab/index.ts';
@@ -135,7 +135,7 @@ async function doExperiment(work: Work, call: ExperimentCall, context: CommandCo
 async function runStudy(study: Study, call: ExperimentCall, context: CommandContext): Promise<void> {
   const first = recipeName(recipeFrom(dirname(resolve(study.path)), study.steps[0].experiment));
   const alone = (option: string): string =>
-    `A step by itself takes it: ${gqLine('experiment', first, option)} …, with the same --set.`;
+    `A step by itself takes it: ${shellLine('gq', 'experiment', first, option)} …, with the same --set.`;
   expectAbsent(call, ['arms', 'from'], 'of a study', alone);
   const { stdout } = context;
   const steps = await told(context, async (tell) => {
