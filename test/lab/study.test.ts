@@ -131,6 +131,20 @@ describe('a study', () => {
     expect({ code, said }).toMatchObject({ code: 0, said: expect.not.stringContaining('ends here') });
   });
 
+  it('that is done is held against its files: another config is refused, another bar decides and is marked', async () => {
+    writeFirst('kept', 0.9);
+    const file = join(home, 'kept.toml');
+    const own = [writeStudy('four', step('kept', advice), step('small')), '--out', join(home, 'kept-out')] as const;
+    expect(await study(...own)).toMatchObject({ code: 1, out: expect.stringContaining('is refuted') });
+    const before = readFileSync(file, 'utf8');
+    writeFileSync(file, `${before}set = ["loss.klWeight=0.5"]\n`);
+    expect(await study(...own)).toMatchObject({ code: 2, err: expect.stringContaining('others at loss.klWeight') });
+    writeFileSync(file, before.replace(/atLeast = .*/, 'atMost = 0.9'));
+    expect(await study(...own)).toMatchObject({ code: 0, out: expect.not.stringContaining('ends here') });
+    const { out: said } = await gq('claim', join(home, 'kept-out', 'kept'));
+    expect(said).toContain('changed after its first run');
+  });
+
   it('ends after a step with a failed run, and goes on with the next where it is told to', async () => {
     const unable = 'set = ["arm.kind=gradient", "arm.generatedPairs=true", "pairs.leastGenerated=24"]\n';
     writeFileSync(

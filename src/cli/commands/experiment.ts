@@ -149,6 +149,8 @@ async function runStudy(study: Study, call: ExperimentCall, context: CommandCont
     const from = steps.slice(0, i).map(({ directory }) => directory);
     const plan = await leaveShared(step.plan, step.directory, { from, dryRun: false }, context);
     const left = await runsLeft(plan, step.directory);
+    // A step that is done is held against its file as it is now, and a bar that was changed since is marked.
+    if (left.length === 0 && plan.runs.length > 0) await writeExperiment(step.directory, plan);
     if (left.length > 0 && !(await doExperiment({ ...step, plan, beside: steps }, call, context))) {
       if (!call.regardless || context.exitCode !== exitCodes.failed) return;
       stdout.write(`The study goes on regardless: runs of ${step.plan.experiment.name} failed\n`);
