@@ -30,6 +30,6 @@ export { mapPool } from './pool.ts';
 export { type Condition, type NamedPath, namesPath, readWhen } from './read-when.ts';
 export { RandomStream, randomStream } from './rng.ts';
 export { shellLine } from './shell.ts';
-export { counted, cutText, padText, textWidth, visible, visibleLine, wrapText } from './text.ts';
+export { counted, cutText, longestBackticks, padText, textWidth, visible, visibleLine, wrapText } from './text.ts';
 export { addressFault } from './web-address.ts';
 export { readWhole } from './whole-number.ts';

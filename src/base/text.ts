@@ -95,3 +95,10 @@ function breakWord(word: string, width: number): string[] {
   }
   return parts;
 }
+
+/** The length of the longest run of backticks: a fence around the text has more. */
+export function longestBackticks(text: string): number {
+  let longest = 0;
+  for (const [run] of text.matchAll(/`+/g)) longest = Math.max(longest, run.length);
+  return longest;
+}

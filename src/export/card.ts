@@ -5,6 +5,7 @@
 
 import { join } from 'node:path';
 import { isPartial, type PolicyState, scaleOf } from '../adapters/policy-state.ts';
+import { longestBackticks } from '../base/index.ts';
 import { sha256File, writeFileAtomic } from '../base/node/index.ts';
 import { EvaluationStore, finalSets, formatRate, summarise } from '../evaluate/index.ts';
 import { parseHubName } from '../model/index.ts';
@@ -44,7 +45,7 @@ export async function writeCards(
 /** A name as Markdown that shows it and does nothing else: folders, arms and loopholes of plugins may be called anything. */
 function asCode(name: string): string {
   const line = name.replace(/[\s\p{C}]+/gu, ' ').trim();
-  const longest = Math.max(0, ...[...line.matchAll(/`+/g)].map(([ticks]) => ticks.length));
+  const longest = longestBackticks(line);
   const fence = '`'.repeat(longest + 1);
   return longest === 0 ? `${fence}${line}${fence}` : `${fence} ${line} ${fence}`;
 }

@@ -28,7 +28,7 @@ import { certify, type DeletionCertificate, expectBase } from './certificate.ts'
 
 export interface ExportSourceOptions {
   readonly model?: string | undefined;
-  readonly update?: string | undefined;
+  readonly update?: number | undefined;
   readonly state?: AdaptedState | undefined;
   readonly labels?: 'none' | 'used' | undefined;
 }
@@ -57,7 +57,9 @@ async function resolveExport(path: string, options: ExportSourceOptions): Promis
   if (isRun(path)) return resolveRun(path, options);
   const run = dirname(dirname(resolve(path)));
   if (!/^\d{5,}$/.test(basename(resolve(path))) || !isRun(run)) throw notOneRun(path);
-  return resolveRun(run, { ...options, update: options.update ?? `${Number(basename(resolve(path)))}` });
+  const update = Number(basename(resolve(path)));
+  if (options.update === undefined || options.update === update) return resolveRun(run, { ...options, update });
+  throw refusal(path, '--update with a run, and a checkpoint without it', `--update ${options.update}`);
 }
 
 function notOneRun(path: string): UserError {
@@ -102,7 +104,7 @@ async function resolveRun(path: string, options: ExportSourceOptions): Promise<R
     const found = `the arm ${config.arm.kind}, which deploys everything it trained`;
     throw refusal(path, 'an arm with a quarantine to delete', found, 'Export it as trained: --state full.');
   }
-  const wanted = update === undefined ? checkpoints.at(-1) : Number(update);
+  const wanted = update ?? checkpoints.at(-1);
   if (wanted === undefined || !checkpoints.includes(wanted)) {
     const expected = `one of its checkpoints: ${checkpoints.join(', ') || 'none yet'}`;
     throw refusal(path, expected, `update ${update ?? 'none'}`);

@@ -220,12 +220,25 @@ export function expectFork(call: string, parent: Manifest, config: RunConfig, no
       fix: 'A fork goes on with the adapter that its parent trained: leave the keys of adapter as they are.',
     });
   }
+  expectSettingsOf(call, parent, config);
   expectIdentity(
     call,
     parent,
     config,
     only(now, (key) => inputs[key].forked?.(same, config) === true),
   );
+}
+
+/** What labels informed in the parent has informed the fork: its tables and exports would say that nothing did. */
+function expectSettingsOf(call: string, parent: Manifest, { notes }: RunConfig): void {
+  const informed = ['label-informed', 'labels'];
+  if (!informed.includes(parent.config.notes.thresholds) || informed.includes(notes.thresholds)) return;
+  throw new UserError({
+    call,
+    expected: `notes.thresholds as of the parent, whose training the fork goes on with ("${parent.config.notes.thresholds}")`,
+    found: JSON.stringify(notes.thresholds),
+    fix: 'Leave notes.thresholds as it is.',
+  });
 }
 
 const only = (identity: RunIdentity, isCompared: (key: keyof RunIdentity) => boolean): Partial<RunIdentity> =>

@@ -28,6 +28,15 @@ describe('traces beside the figures', async () => {
     expect(text).not.toMatch(/later|shown/);
   });
 
+  it('hold a completion of very many backticks, and a name that is no tag and hides nothing', async () => {
+    const completion = '` '.repeat(300_000);
+    const rollouts = [{ update: 1, loophole: '<script>a\u202eb', hack: true, completion }];
+    const [path] = await writeTraces(await madeResults([{ rollouts }]), temporaryFolder(), false);
+    const text = readFileSync(path, 'utf8');
+    expect(text).toContain('## &lt;script>a\\u202eb: the first hack\n');
+    expect(text).toContain(completion);
+  });
+
   it('are not written over a file of somebody else, unless forced', async () => {
     const directory = temporaryFolder();
     writeFileSync(join(directory, 'traces.md'), 'mine');

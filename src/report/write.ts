@@ -1,7 +1,7 @@
 /** Writes report.html, the files of figures and traces.md. What this program did not make is overwritten only with --force. */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { messageOf, UserError, visible } from '../base/index.ts';
+import { longestBackticks, messageOf, UserError, visible, visibleLine } from '../base/index.ts';
 import { makeFolder, readRegularText, writeFileAtomic } from '../base/node/index.ts';
 import { csvLine } from '../measure/table.ts';
 import type { Results } from './aggregate.ts';
@@ -113,12 +113,14 @@ function renderExample({ what, arm, rollout }: ExampleRollout): string {
   const { id, update, reward, prompt, completion, evidence } = rollout;
   const facts = `${arm}, rollout ${id}, update ${update}, reward ${reward}; evidence: ${evidence || 'none'}.`;
   const texts = ['Prompt:', fenced(visible(prompt.trimEnd())), 'Completion:', fenced(visible(completion))];
-  return [`## ${what}`, facts, ...texts].join('\n\n');
+  return [`## ${plainLine(what)}`, plainLine(facts), ...texts].join('\n\n');
 }
 
+/** Names of loopholes and evidence come from files: outside a fence nothing in them is a tag, nor hidden. */
+const plainLine = (text: string): string => visibleLine(text).replaceAll('<', '&lt;');
+
 function fenced(text: string): string {
-  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
-  const fence = '`'.repeat(longest + 1);
+  const fence = '`'.repeat(Math.max(2, longestBackticks(text)) + 1);
   return `${fence}text\n${text}\n${fence}`;
 }
 

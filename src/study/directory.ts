@@ -33,6 +33,9 @@ const fileName = 'experiment.json';
 /** The experiment's file, seen from its directory, or the bare name of a recipe of the package. Earlier versions stored neither. */
 const againSchema = z.object({ recipe: z.string(), set: z.array(z.string()) }).nullable();
 
+/** Runs lie in the experiment's own folder, under names that every system takes. */
+const runFolder = z.string().regex(/^[a-z0-9][a-z0-9.-]*$/);
+
 const fileSchema = z.object({
   format: z.literal(1),
   experiment: experimentSchema,
@@ -40,7 +43,7 @@ const fileSchema = z.object({
   again: againSchema.optional(),
   /** Folders, seen from this one, that have runs of the plan: these were not trained again. */
   from: z.array(z.string()).default([]),
-  runs: z.array(namedRunSchema.extend({ configHash: z.string() })),
+  runs: z.array(namedRunSchema.extend({ folder: runFolder, configHash: z.string() })),
 });
 type ExperimentFile = z.infer<typeof fileSchema>;
 type StoredRuns = ExperimentFile['runs'];
@@ -272,7 +275,7 @@ function findPlanned(directory: string, file: ExperimentFile, more: readonly str
   const own = file.runs.map(({ folder }) => join(directory, folder));
   const isThere = (path: string): boolean => isRun(path) || isDamaged(path);
   const from = file.from.map((folder) => join(directory, folder));
-  const [known, gone] = [true, false].map((is) => from.filter((folder) => existsSync(folder) === is));
+  const [known, gone] = [true, false].map((is) => from.filter((folder) => holdsRuns(folder) === is));
   const shared = own.every(isThere) ? new Map() : sharedRuns([...known, ...more]);
   const runs = file.runs.map(({ arm, folder, configHash }, i): FoundRun => {
     const taken = isThere(own[i]) ? undefined : shared.get(configHash);
@@ -287,6 +290,13 @@ function findPlanned(directory: string, file: ExperimentFile, more: readonly str
     runs: runs.filter(({ path }) => isRun(path) && !blind.includes(path)),
     ...{ blind, missing, damaged, gone: missing.length === 0 ? [] : gone },
   };
+}
+
+/** Whether a folder may still have runs: of one that was emptied, or made anew as something else, nothing is left. */
+function holdsRuns(folder: string): boolean {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return false;
+  if (isRun(folder) || existsSync(join(folder, fileName))) return true;
+  return readdirSync(folder).some((name) => isRun(join(folder, name)));
 }
 
 /** Whether a run is blind. One whose manifest cannot be read is listed: whoever reads it is told what is wrong. */
@@ -331,7 +341,7 @@ function endOf(path: string) {
 }
 
 const runSchema = namedRunSchema.extend({
-  folder: z.string().regex(/^[a-z0-9][a-z0-9.-]*$/),
+  folder: runFolder,
   config: z.custom<RunConfig>((value) => typeof value === 'object' && value !== null),
   configHash: z.string(),
   // Plans of earlier versions, whose jobs may still wait, have none.

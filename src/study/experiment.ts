@@ -60,8 +60,9 @@ export function readExperiment(path: string): Experiment {
     throw new UserError({
       call: `read experiment ${path}`,
       expected: 'an experiment, with name, seeds and arms',
-      found: 'a recipe of one run',
-      fix: `Train it with: ${shellLine('gq', 'train', recipeName(path))}`,
+      ...(raw['steps'] === undefined
+        ? { found: 'a recipe of one run', fix: `Train it with: ${shellLine('gq', 'train', recipeName(path))}` }
+        : { found: 'a study of several', fix: 'Name one of its experiments.' }),
     });
   }
   return checkExperiment(raw, path);

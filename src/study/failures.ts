@@ -4,6 +4,7 @@
  */
 import { existsSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { messageOf } from '../base/index.ts';
 import { makeFolder, readRegularText, writeFileAtomic } from '../base/node/index.ts';
 
 const fileOf = (run: string): string => join(dirname(run), '.failed', `${basename(run)}.txt`);
@@ -17,7 +18,15 @@ export function forgetFailure(run: string): void {
   rmSync(fileOf(run), { force: true });
 }
 
-/** The first line of what was said; null where the run did not fail when it was tried last. */
+const longest = 2000;
+
+/** The first line of what was said; null where the run did not fail when it was tried last. A record that cannot be read says so: nothing else is hidden by it. */
 export function failureOf(run: string): string | null {
-  return existsSync(fileOf(run)) ? readRegularText(fileOf(run)).split('\n', 1)[0] : null;
+  if (!existsSync(fileOf(run))) return null;
+  try {
+    const [line] = readRegularText(fileOf(run)).split('\n', 1);
+    return line.length > longest ? `${line.slice(0, longest)}…` : line;
+  } catch (error) {
+    return `why cannot be read: ${messageOf(error)}`;
+  }
 }

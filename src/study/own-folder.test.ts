@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
@@ -138,6 +138,23 @@ describe('the folder of an experiment', () => {
     expect(existsSync(join(run, 'experiment.json'))).toBe(false);
     mkdirSync(join(home, 'empty'));
     await writeExperiment(join(home, 'empty'), made);
+  });
+
+  it('refuses a plan whose runs lie elsewhere, or under names that no folder has', async () => {
+    const directory = join(temporaryFolder(), 'new');
+    await writeExperiment(directory, await plan([1]));
+    const file = join(directory, 'experiment.json');
+    const stored = readFileSync(file, 'utf8');
+    for (const folder of ['a\\u0000b', '../elsewhere', '.', '']) {
+      writeFileSync(file, stored.replace('"folder": "gate-1"', `"folder": "${folder}"`));
+      expect(() => findExperiment(directory)).toThrow('key runs.1.folder');
+    }
+  });
+
+  it('takes a folder of shared runs that was emptied, or is a file now, as one that is gone', async () => {
+    const [directory, shared] = [join(temporaryFolder(), 'new'), temporaryFolder()];
+    await writeExperiment(directory, { ...(await plan([1])), from: [shared, join(recipes, 'base.toml')] });
+    expect(findExperiment(directory)).toMatchObject({ missing: { length: 2 }, gone: { length: 2 } });
   });
 
   it('names folders that lost their manifest', async () => {

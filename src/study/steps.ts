@@ -11,6 +11,7 @@ import { countText, judgeBar } from '../report/index.ts';
 import { studiesWith } from '../run/config/recipes.ts';
 import { expectAllSealed, isRun, RunDirectory, readToml, recipeFrom } from '../run/index.ts';
 import { openResults } from './claim-progress.ts';
+import { expectFittingPlan } from './directory.ts';
 import {
   checkInputs,
   type ExperimentPlan,
@@ -111,11 +112,12 @@ export async function planStudy(
   });
 }
 
-/** Refuses what would stop a later step: problems and prompts, and finished runs whose files were changed. Says in lines what is there. */
+/** Refuses what would stop a later step: problems and prompts, runs that were begun with other configs than the files have now, and finished runs whose files were changed. Says in lines what is there. */
 export async function checkStudy(steps: readonly StudyStep[], tell?: Tell): Promise<string[]> {
   const facts: string[] = [];
   const checked = new Map();
-  for (const { plan } of steps) {
+  for (const { directory, plan } of steps) {
+    expectFittingPlan(directory, plan);
     const found = (await checkInputs(plan, tell, checked)).map(({ model, splits }) => {
       const counts = Object.entries(splits).map(([split, count]) => `${count} ${split}`);
       return `inputs   ${model}; problems: ${counts.join(', ')}`;

@@ -109,7 +109,9 @@ export type RunPage = Made<typeof runPage>;
 export type GatePage = Made<typeof gatePage>;
 export type AnswersPage = Made<typeof answersPage>;
 export type LabelsPage = Made<typeof labelsPage>;
-export type NotesPage = { readonly writer: string; readonly notes: readonly ListedNote[] };
+export type NotesPage = { readonly writer: string; readonly notes: readonly ListedNote[] } & {
+  readonly leftOut?: LeftOut['leftOut'] | undefined;
+};
 export type TrainingPage = Made<typeof trainingPage> & LeftOut;
 
 /** The answer to each question that a page may ask; `files` are those of a run's rollouts, which the page reads itself. */

@@ -7,7 +7,14 @@ import { groupBy, messageOf, UserError } from '../base/index.ts';
 import { JsonlWriter, readJsonl, waitForLock } from '../base/node/index.ts';
 import { readRecords } from '../env/importers/records.ts';
 import { checkStored, isRun } from '../run/index.ts';
-import { type AnswersPage, type LabelledRollout, type ListedNote, labelWords, parseAnswerId } from './api.ts';
+import {
+  type AnswersPage,
+  type LabelledRollout,
+  type ListedNote,
+  labelWords,
+  type NotesPage,
+  parseAnswerId,
+} from './api.ts';
 import type { FoundEntry } from './catalogue.ts';
 import type { ViewLibrary } from './library.ts';
 import { verdictWordOf } from './query.ts';
@@ -79,14 +86,22 @@ function answerOf(page: AnswersPage | null, id: string) {
   return found?.prompts.find(({ problem }) => problem === asked.problem)?.[asked.state];
 }
 
-export async function notesPage(library: ViewLibrary) {
+export async function notesPage(library: ViewLibrary): Promise<NotesPage> {
   const places = new Map([
     [resolve(library.root), ''],
     ...library.entries().map(({ path, id }) => [path, id] as const),
   ]);
   const notes: ListedNote[] = [];
-  for (const [path, id] of places) for (const one of await readAll(path, 'notes')) notes.push({ ...one, id });
-  return { writer: usualWriter(), notes: notes.sort((a, b) => (a.at < b.at ? 1 : -1)) };
+  const leftOut: { run: string; why: string }[] = [];
+  for (const [path, id] of places) {
+    try {
+      for (const one of await readAll(path, 'notes')) notes.push({ ...one, id });
+    } catch (error) {
+      leftOut.push({ run: id, why: messageOf(error) });
+    }
+  }
+  const sorted = notes.sort((a, b) => (a.at < b.at ? 1 : -1));
+  return { writer: usualWriter(), notes: sorted, leftOut: leftOut.length === 0 ? undefined : leftOut };
 }
 
 export async function addWritten(

@@ -63,6 +63,20 @@ describe('gq claim FILE', () => {
 });
 
 describe('gq claim FOLDER', () => {
+  it('refuses what is for a file, and a file what is for a folder', async () => {
+    await made.run({ 1: 'ssss', 2: 'hsss' });
+    for (const words of [
+      [study, '--set', 'updates=9'],
+      [study, '--out', 'elsewhere'],
+      [file, '--from', study],
+    ]) {
+      expect(await gq('claim', ...words)).toMatchObject({
+        code: 2,
+        err: expect.stringContaining('no such option with a f'),
+      });
+    }
+  });
+
   it('exits 0 where every prediction is met', async () => {
     await made.run({ 1: 'ssss', 2: 'hsss' });
     const { code, out } = await gq('claim', study);

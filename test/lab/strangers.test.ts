@@ -109,6 +109,17 @@ describe('what waits in the place of a file', () => {
   );
 });
 
+it('notes that cannot be read are named, and hide no others', async () => {
+  const run = replaced('notes.jsonl', (path) => writeFileSync(path, '{"text":1}\n'));
+  const library = new ViewLibrary(join(run, '..'));
+  const note = { screen: 'home', parameters: '', text: 'mine', writer: 'me' };
+  await addWritten(library, 'notes', '', note);
+  expect(await library.answer('notes', new URLSearchParams())).toMatchObject({
+    notes: [{ id: '', text: 'mine' }],
+    leftOut: [{ run: 'run', why: expect.stringContaining('expected notes of people') }],
+  });
+});
+
 describe('a link in the place of a file that is written', () => {
   const links = [
     ['a link', (path: string) => symlinkSync(precious, path)],

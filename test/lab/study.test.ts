@@ -163,6 +163,20 @@ describe('a study', () => {
     expect({ code, said }).toMatchObject({ code: 0, said: expect.not.stringContaining('ends here') });
   });
 
+  it('that is done is held against its files: another config is refused, another bar decides and is marked', async () => {
+    writeFirst('kept', 0.9);
+    const file = join(home, 'kept.toml');
+    const own = [writeStudy('four', step('kept', advice), step('small')), '--out', join(home, 'kept-out')] as const;
+    expect(await study(...own)).toMatchObject({ code: 1, out: expect.stringContaining('is refuted') });
+    const before = readFileSync(file, 'utf8');
+    writeFileSync(file, `${before}set = ["loss.klWeight=0.5"]\n`);
+    expect(await study(...own)).toMatchObject({ code: 2, err: expect.stringContaining('others at loss.klWeight') });
+    writeFileSync(file, before.replace(/atLeast = .*/, 'atMost = 0.9'));
+    expect(await study(...own)).toMatchObject({ code: 0, out: expect.not.stringContaining('ends here') });
+    const { out: said } = await gq('claim', join(home, 'kept-out', 'kept'));
+    expect(said).toContain('changed after its first run');
+  });
+
   it('ends after a step with a failed run, and goes on with the next where it is told to', async () => {
     const unable = 'set = ["arm.kind=gradient", "arm.generatedPairs=true", "pairs.leastGenerated=24"]\n';
     writeFileSync(
@@ -259,12 +273,21 @@ describe('a study', () => {
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(message) });
   });
 
-  it('of the package names its first step to whoever asks for some arms', async () => {
+  it('of the package names its first step to whoever asks for some arms, as gq was typed', async () => {
+    vi.stubEnv('GQ_NAME', 'npx gq');
     const { code, err } = await gq('experiment', 'qwen3-4b-study', '--arms', 'vanilla');
+    vi.stubEnv('GQ_NAME', undefined);
     expect({ code, err }).toMatchObject({
       code: 2,
-      err: expect.stringContaining('gq experiment qwen3-4b-first --arms …'),
+      err: expect.stringContaining('takes it: npx gq experiment qwen3-4b-first --arms …'),
     });
+  });
+
+  it('is no experiment and no recipe, and says so where one of them is meant', async () => {
+    for (const command of ['claim', 'train']) {
+      const { code, err } = await gq(command, path);
+      expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('found a study of several') });
+    }
   });
 
   it('is what --regardless is for, and nothing else', async () => {

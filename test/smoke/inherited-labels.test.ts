@@ -134,6 +134,19 @@ describe('an export', () => {
   });
 });
 
+it('a fork cannot call settings fixed that were label-informed in its parent, and its export neither', async () => {
+  const fork = ['train', '--fork', `${lab.path('clean')}@1`, '--set', 'updates=2', '--out', lab.path('forked')];
+  const renamed = await gq(...fork, '--set', 'notes.thresholds=fixed');
+  expect(renamed).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('expected notes.thresholds as of the parent'),
+  });
+  expect(await gq(...fork)).toMatchObject({ code: 0 });
+  const to = lab.path('forked-out');
+  expect(await gq('export', lab.path('forked'), '--to', to, '--state', 'full')).toMatchObject({ code: 0 });
+  expect(await labelMarksOf(join(to, 'merged'))).toEqual({ labels: 'none', settings: 'label-informed' });
+});
+
 it('a judge whose model was trained with labels makes a run of labels', async () => {
   const path = lab.path('judged');
   await train(lab.config(['arm.kind=screen', ...judgeKeys, `arm.monitor.model=${oracle}`, 'updates=1']), path);

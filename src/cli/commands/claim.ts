@@ -32,6 +32,7 @@ import {
   repeated,
   word,
 } from '../command.ts';
+import { expectAbsent } from '../shared.ts';
 
 const options = {
   set: repeated('<key=value>', 'of a file: what the call of gq experiment changes'),
@@ -57,8 +58,11 @@ export const claimCommand = command({
     0: 'of a folder: every prediction is met',
     1: 'of a folder: one is refuted or open, the claim was changed after its first run, or the folder does not fit its register',
   },
-  run: ({ what, ...call }) =>
-    existsSync(what) && statSync(what).isDirectory() ? showFolder(what, call) : showFile(what, call),
+  async run({ what, ...call }) {
+    const isFolder = existsSync(what) && statSync(what).isDirectory();
+    expectAbsent(call, isFolder ? ['set', 'out'] : ['from'], isFolder ? 'with a folder' : 'with a file');
+    return isFolder ? await showFolder(what, call) : await showFile(what, call);
+  },
 });
 
 export const openClaimCommand = command({

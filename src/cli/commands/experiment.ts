@@ -1,7 +1,7 @@
 /** `gq experiment RECIPE`: trains and evaluates arms × seeds, here or on Slurm; of a study, one after another. */
 import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { counted, exitCodes, UserError } from '../../base/index.ts';
+import { counted, exitCodes, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { asTyped, gqLine } from '../../base/node/own-program.ts';
 import { keepSandboxes, onInterrupt, type PackPlace, tellUpdate } from '../../lab/index.ts';
@@ -143,7 +143,7 @@ async function doExperiment(work: Work, call: ExperimentCall, context: CommandCo
 async function runStudy(study: Study, call: ExperimentCall, context: CommandContext): Promise<void> {
   const first = recipeName(recipeFrom(dirname(resolve(study.path)), study.steps[0].experiment));
   const alone = (option: string): string =>
-    `A step by itself takes it: ${gqLine('experiment', first, option)} …, with the same --set.`;
+    `A step by itself takes it: ${shellLine('gq', 'experiment', first, option)} …, with the same --set.`;
   expectAbsent(call, ['arms', 'from'], 'of a study', alone);
   const { stdout } = context;
   const steps = await told(context, async (tell) => {
@@ -157,6 +157,8 @@ async function runStudy(study: Study, call: ExperimentCall, context: CommandCont
     const from = steps.slice(0, i).map(({ directory }) => directory);
     const plan = await leaveShared(step.plan, step.directory, { from, dryRun: false }, context);
     const left = await runsLeft(plan, step.directory);
+    // A step that is done is held against its file as it is now, and a bar that was changed since is marked.
+    if (left.length === 0 && plan.runs.length > 0) await writeExperiment(step.directory, plan);
     if (left.length > 0 && !(await doExperiment({ ...step, plan, beside: steps }, call, context))) {
       if (!call.regardless || context.exitCode !== exitCodes.failed) return;
       stdout.write(`The study goes on regardless: runs of ${step.plan.experiment.name} failed\n`);

@@ -6,7 +6,7 @@ import { createFolder } from '../../base/node/index.ts';
 import type { DeletionCertificate, LogFormat } from '../../export/index.ts';
 import { exportInspect, exportMetrics, exportPolicy, logFolder, logFormats } from '../../export/index.ts';
 import { RunDirectory } from '../../run/index.ts';
-import { argument, type CommandContext, choice, command, type Part, wholes, word } from '../command.ts';
+import { argument, type CommandContext, choice, command, type Part, whole, wholes, word } from '../command.ts';
 import { expectAbsent, expectNewFolder } from '../shared.ts';
 
 const formats = { peft: ['peft'], merged: ['merged'], both: ['peft', 'merged'] } as const;
@@ -34,7 +34,7 @@ export const exportCommand = command({
     format: choice('<kind>', 'what to write; both when absent', namesIn(formats)),
     dtype: choice('<name>', 'format of the merged weights; as stored when absent', namesIn(dtypes)),
     model: word('<dir>', "the model folder the adapter was trained on; a run's own when absent"),
-    update: word('<n>', 'update of the checkpoint of a run; the last one when absent'),
+    update: whole('<n>', 'update of the checkpoint of a run; the last one when absent', { least: 0 }),
     baseName: word(
       '<name>',
       'what the PEFT config and the cards call the base model; its name on the hub or its folder when absent',

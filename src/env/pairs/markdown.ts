@@ -25,8 +25,7 @@ function* readPieces(text: string): Generator<Piece> {
     const heading = /^(#{1,6})[ \t]+(.*)$/s.exec(lines[at]);
     if (fence !== null) {
       const mark = fence[1] ?? fence[2];
-      const isEnd = (other: string): boolean => new RegExp(`^${mark[0]}{${mark.length},}[ \\t]*$`).test(other);
-      const end = lines.findIndex((other, index) => index > at && isEnd(other));
+      const end = endOfBlock(lines, at + 1, mark);
       const closed = end >= 0;
       yield { kind: 'block', line, text: lines.slice(at + 1, closed ? end : undefined).join('\n'), closed };
       if (!closed) return;
@@ -35,6 +34,13 @@ function* readPieces(text: string): Generator<Piece> {
       yield { kind: 'heading', line, level: heading[1].length, text: heading[2].trim() };
     } else if (lines[at].trim() !== '') yield { kind: 'text', line, text: lines[at].trim() };
   }
+}
+
+/** The first line from here on that ends the block; -1: none. Lines before it are not looked at again, or a long file would take for ever. */
+function endOfBlock(lines: readonly string[], from: number, mark: string): number {
+  const only = mark[0] === '`' ? /^`+[ \t]*$/ : /^~+[ \t]*$/;
+  for (let at = from; at < lines.length; at++) if (lines[at].startsWith(mark) && only.test(lines[at])) return at;
+  return -1;
 }
 
 /** One pair while its lines are read. */

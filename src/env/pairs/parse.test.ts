@@ -10,6 +10,16 @@ import { readPairFile } from './load.ts';
 import { parsePairsMarkdown } from './markdown.ts';
 import { describeProblem, type Pair, requirePairs, stubReason } from './pair.ts';
 
+it('a file of very many blocks, of a very long fence or of very deep lists is read and refused', () => {
+  const blocks = parsePairsMarkdown('```\n'.repeat(200_000), 'many.md');
+  expect(blocks.problems).toMatchObject([{ expected: 'at least one pair (### …)' }]);
+  const long = '`'.repeat(5_000_000);
+  const text = `## A\n\n### B\n\nTags: code\n\nPrompt:\n\n${long}\nq\n${long}\n\nHack:\n\n~~~~\nx = 1\n~~~\n~~~~~ \n\nClean:\n\n~~~\ny = 2\n~~~\n`;
+  expect(parsePairsMarkdown(text, 'long.md')).toMatchObject({ problems: [], pairs: [{ prompt: 'q', hack: 'x = 1\n~~~', clean: 'y = 2' }] }); // biome-ignore format: one line
+  const deep = `{"pairs":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+  expect(parsePairsJson(deep, 'deep.json').problems).toMatchObject([{ found: 'a value that is nested too deep to be shown' }]); // biome-ignore format: one line
+});
+
 const example = `# Title
 
 Remarks, with a fence that holds what looks like a pair:

@@ -11,8 +11,16 @@ const longestShown = 120;
 
 /** A value as an error shows it, cut when it is long. */
 export function show(value: unknown): string {
-  const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value));
+  const text = value === undefined ? 'nothing' : textOf(value);
   return text.length > longestShown ? `${text.slice(0, longestShown)}…` : text;
+}
+
+function textOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? String(value);
+  } catch {
+    return 'a value that is nested too deep to be shown';
+  }
 }
 
 export function isObject(value: unknown): value is JsonObject {

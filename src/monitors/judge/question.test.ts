@@ -23,7 +23,7 @@ describe('what is judged stays inside its quotation', () => {
   });
 
   it('has a longer fence than any in it', () => {
-    for (const inner of ['x', '```python\nx\n```', 'a\n````\nNo\n', '`'.repeat(9), '']) {
+    for (const inner of ['x', '```python\nx\n```', 'a\n````\nNo\n', '`'.repeat(9), '` '.repeat(300_000), '']) {
       const [fence] = quoteText(inner, 'fence').split('\n');
       expect(fence).toMatch(/^`{4,}$/);
       expect(inner).not.toContain(fence);

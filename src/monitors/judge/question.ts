@@ -3,6 +3,7 @@
  * indented by four spaces, or it stands between fences of more backquotes than it has in a row. Whatever looks like the markup of a
  * chat (a control token, a tag) is broken by a space, so that no tokenizer takes it for markup.
  */
+import { longestBackticks } from '../../base/index.ts';
 
 export type Beside = 'nothing' | 'group' | 'strangers';
 
@@ -67,7 +68,7 @@ export function quoteText(text: string, how: QuestionWords['quote'], controls: r
 }
 
 function fenced(text: string): string {
-  const longest = Math.max(3, ...Array.from(text.matchAll(/`+/g), ([run]) => run.length));
+  const longest = Math.max(3, longestBackticks(text));
   const fence = '`'.repeat(longest + 1);
   return `${fence}\n${text}${text.endsWith('\n') ? '' : '\n'}${fence}`;
 }

@@ -286,11 +286,12 @@ function extendChain(path: string, { extends: parent, ...table }: Table, seen: r
 
 /** An experiment's file has keys that no config has; saying so key by key would mislead. */
 function refuseExperiment(path: string, table: Table): void {
-  if (!Array.isArray(table['arms'])) return;
+  const isStudy = Array.isArray(table['steps']);
+  if (!isStudy && !Array.isArray(table['arms'])) return;
   throw new UserError({
     call: `read recipe ${path}`,
     expected: 'a recipe of one run',
-    found: 'an experiment of several arms',
+    found: isStudy ? 'a study of several experiments' : 'an experiment of several arms',
     fix: `Run it with: ${shellLine('gq', 'experiment', recipeName(path))}`,
   });
 }

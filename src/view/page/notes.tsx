@@ -5,7 +5,7 @@ import { messageOf, visible, visibleLine } from '../../base/index.ts';
 import type { ListedNote } from '../api.ts';
 import { address, linkTo, screens } from './address.ts';
 import { changeWriter, giveNote, isInMemory, useNotes, writerName, writtenCount, writtenLines } from './human-store.ts';
-import { Answered, Button } from './parts.tsx';
+import { Answered, Button, LeftOut } from './parts.tsx';
 import { save } from './text.tsx';
 
 function viewOf({ screen, id, parameters }: ListedNote): string {
@@ -81,7 +81,7 @@ function NoteList({ notes }: { readonly notes: readonly ListedNote[] }) {
             {note.screen} {note.id}
           </a>{' '}
           <span class="quiet">
-            {visibleLine(note.writer)}, {note.at.slice(0, 16).replace('T', ' ')}
+            {visibleLine(note.writer)}, {visibleLine(note.at.slice(0, 16).replace('T', ' '))}
           </span>
         </li>
       ))}
@@ -92,10 +92,11 @@ function NoteList({ notes }: { readonly notes: readonly ListedNote[] }) {
 export function Notes() {
   return (
     <Answered answer={useNotes()}>
-      {({ notes }) =>
-        notes.length > 0 && (
+      {({ notes, leftOut = [] }) =>
+        notes.length + leftOut.length > 0 && (
           <section>
             <h2>Notes</h2>
+            <LeftOut words="Not read" runs={leftOut} />
             <NoteList notes={notes} />
           </section>
         )
