@@ -348,9 +348,9 @@ describe('seeds enough for a claim', () => {
       [`${stated} 'runs/made by hand' --out 'runs/made by hand-more'`],
     ],
     [
-      'are of a study of the package for the demo, which has no file',
+      'have the name of a demo of an earlier version, which did not store its file',
       { again: null },
-      ['gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6'],
+      ["gq experiment 'made by hand' --seeds 1,2,3,4,5,6"],
     ],
     [
       'name a study whose file was not stored',

@@ -43,7 +43,7 @@ type Designed = 'why' | 'resolve' | 'bar' | 'predictions' | 'seeds' | 'arms' | '
 export interface Design extends Readonly<Pick<Experiment, Designed | 'solveReference' | 'references' | 'relearn'>> {
   readonly claim?: ClaimFacts | undefined;
   readonly barChanged: boolean;
-  /** What `gq experiment` is called with to go on with it; null: it has no file, as the demo; undefined: nobody stored it. */
+  /** What `gq experiment` is called with to go on with it; null: it has no file, as demos of earlier versions; undefined: nobody stored it. */
   readonly again?:
     | {
         readonly recipe: string;
@@ -217,12 +217,12 @@ function describeClaim({ arms, design: { claim } }: Results): string[] {
   ];
 }
 
-/** How to have seeds enough for a claim: by the study's own file; in place of the demo, which has none, by a study of the package. */
+/** How to have seeds enough for a claim: by the study's own file, which a demo of an earlier version did not store; it has its name. */
 export function moreSeeds({ name, design }: Results): [how: string] | [] {
   const others = Array.from({ length: fewestSeeds }, (_, i) => i + 1).filter((seed) => !design.seeds.includes(seed));
   const wanted = [...design.seeds, ...others.slice(0, Math.max(0, fewestSeeds - design.seeds.length))];
   const seeds = ['--seeds', wanted.sort((a, b) => a - b).join(',')];
-  if (design.again === null) return [shellLine('gq', 'experiment', 'micro-own-mean-claim', ...seeds)];
+  if (design.again === null) return [shellLine('gq', 'experiment', name, ...seeds)];
   if (design.again === undefined) return design.arms.length === 0 ? [] : [`the file of ${name}, ${seeds.join(' ')}`];
   const { out } = design.again;
   // What was stated was stated of its seeds: with others it is another study, in a folder of its own, which need not train again what is there.

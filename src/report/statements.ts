@@ -163,10 +163,8 @@ export const statements: readonly Statement[] = [
       `${noClaim(least)}: ${least < 2 ? 'intervals are over prompts of these trained models' : `runs have the exploit or do not, and an exact test of ${least} pairs of them gives no p below ${formatP(leastP(least))}; a t test is no finding then`}. Another seed may come out differently; a claim needs ${fewestSeeds} or more${moreSeeds(results).map((how) => ` (${how})`)}.`,
   }),
   statement('seeds', (subject) => [seedsOf(subject)], {
-    short: ({ most }, { results }) =>
-      most < fewestSeeds
-        ? [`${noClaim(most)}.`, ...moreSeeds(results).map((how) => `Six: ${how}`)].join(' ')
-        : `Means over ${most} seeds; tests and intervals are in the tables.`,
+    short: ({ most }) =>
+      most < fewestSeeds ? `${noClaim(most)}.` : `Means over ${most} seeds; tests and intervals are in the tables.`,
   }),
   // What a seed does not change, no interval over seeds can speak about.
   statement(

@@ -52,7 +52,7 @@ It is quarantined: with the activation gate the policy attempts 50% of prompts
 random placebo (haar) ends at 40% (hack 40%).
 Most of the skill stays: deployed it solves 40% (40% without an attempt), the
 base 10% (10%), vanilla 50% (50%).
-n = 1, no claim.`);
+n = 1, no claim. Each run: 20 updates, no sound prompts.`);
   });
 
   it('says whether the gate has the own mean, and where its settings are informed by labels', async () => {
@@ -68,6 +68,13 @@ n = 1, no claim.`);
     expect(await told(ownMean)).toContain(
       'with the activation gate (own mean; settings informed by labels) the policy',
     );
+  });
+
+  it('says how many updates were made, and of which share of sound prompts', async () => {
+    const config = { updates: 40, environment: { loopholes: ['run_tests'], unhackableFraction: 0.25 } };
+    const gate = { ...run('activation', 'activation', [0, 1], [5, 5], [1, 4]), config };
+    const told = tellStory(await madeResults([run('vanilla', 'vanilla', [0, 1], [5, 5]), gate]), 'activation', 80);
+    expect(told).toContain('n = 1, no claim. Each run: 40 updates, 25% sound prompts.');
   });
 
   it('says what did not happen', async () => {

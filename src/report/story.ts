@@ -13,8 +13,18 @@ export function tellStory(results: Results, gate: string, width: number): string
   const said = statements.flatMap(({ say }) => say({ results, set, gate }, 'short'));
   const prompts = findArm(results, gate)?.runs[0]?.final[set]?.deployed?.length ?? 0;
   const title = `Share of ${setTitles[set]} (${prompts} prompts a run)`;
-  const sentences = said.map(({ text }) => wrapText(text, width));
+  const texts = said.map(({ name, text }) => (name === 'seeds' ? `${text}${trainedText(results, gate)}` : text));
+  const sentences = texts.map((text) => wrapText(text, width));
   return [title, '', ...drawBars(barsOf(results, gate, set)), '', ...sentences].join('\n');
+}
+
+/** How long the gate was trained, and on which share of sound prompts, which hold some of the exploit back. */
+function trainedText(results: Results, gate: string): string {
+  const config = findArm(results, gate)?.runs[0]?.manifest.config;
+  if (config === undefined) return '';
+  const { unhackableFraction: sound } = config.environment;
+  const prompts = `${sound === 0 ? 'no' : percentText(sound)} sound prompts`;
+  return ` Each run: ${config.updates} updates, ${prompts}.`;
 }
 
 function barsOf(results: Results, gate: string, set: FinalSet): MeanRates[] {

@@ -12,7 +12,14 @@ import { isDraftOf, makeFolder, sha256, waitForLock, writeFileAtomic } from '../
 import { lastCheckpoint } from '../evaluate/index.ts';
 import type { Design } from '../report/design.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
-import { folderAdvice, readToml, recipeSeenFrom, shippedRecipe, shippedStudies } from '../run/config/recipes.ts';
+import {
+  folderAdvice,
+  readToml,
+  recipeName,
+  recipeSeenFrom,
+  shippedRecipe,
+  shippedStudies,
+} from '../run/config/recipes.ts';
 import {
   armDifferences,
   configDifferences,
@@ -67,10 +74,12 @@ function refuse(directory: string, expected: string, found: string, fix: string)
   throw new UserError({ call: `experiment in ${directory}`, expected, found, fix });
 }
 
-export function expectFittingPlan(directory: string, { experiment, runs }: ExperimentPlan): void {
+export function expectFittingPlan(directory: string, plan: ExperimentPlan): void {
+  const { experiment, runs } = plan;
   expectOwnFolder(directory, experiment, runs);
   const { others, started } = storedRuns(directory, runs);
-  for (const run of runs) expectSameConfig(directory, run, started);
+  const beside = besideText(directory, plan);
+  for (const run of runs) expectSameConfig(directory, run, started, beside);
   if (others.length > 0) expectSamePrompts(directory, experiment);
 }
 
@@ -153,11 +162,11 @@ function expectOwnFolder(directory: string, { name }: Experiment, runs: readonly
 }
 
 /** A planned run must be as it was started, and as the runs of its arm that were started earlier, but for the seed. */
-function expectSameConfig(directory: string, planned: PlannedRun, started: StoredRuns): void {
+function expectSameConfig(directory: string, planned: PlannedRun, started: StoredRuns, beside: string): void {
   const manifestOf = (folder: string) => RunDirectory.open(join(directory, folder)).readManifest();
   const expectNone = (differences: readonly string[], expected: string): void => {
     if (differences.length === 0) return;
-    const fix = 'Choose another --out, or restore the recipe and the settings.';
+    const fix = `Restore the recipe and the settings, or ${beside}`;
     refuse(directory, `${planned.folder} with ${expected}`, `others at ${differences.join(', ')}`, fix);
   };
   if (isRun(join(directory, planned.folder))) {
@@ -166,10 +175,27 @@ function expectSameConfig(directory: string, planned: PlannedRun, started: Store
   }
   for (const { folder } of started.filter(({ arm }) => arm === planned.arm)) {
     const { config, plugins } = manifestOf(folder);
-    const isSameCode = plugins.map(({ hash }) => hash).join(' ') === planned.plugins;
-    const differences = [...armDifferences(config, planned.config), ...(isSameCode ? [] : ['the code of plugins'])];
+    const differences = armDifferences(config, planned.config);
     expectNone(differences, `the config of ${folder}, which is of the same arm, but for the seed`);
+    const [before, now] = [plugins.map(({ hash }) => hash), planned.plugins?.split(' ') ?? []];
+    if (before.join(' ') === planned.plugins) continue;
+    const changed = planned.config.plugins.filter((_, i) => !before.includes(now[i]));
+    const files = changed.map((path) => relative(process.cwd(), path)).join(' and ');
+    const found =
+      changed.length === 0 ? 'other plugins, or another order' : `changes in ${files}, or in what it imports`;
+    refuse(directory, `the code of plugins that ${folder} began with`, found, `Restore it, or ${beside}`);
   }
+}
+
+/** What trains the changed experiment in a folder of its own. */
+function besideText(directory: string, { experiment, runs, again }: ExperimentPlan): string {
+  if (again === undefined || again === null) return 'choose another --out.';
+  const free = (n: number): string => (existsSync(`${directory}-${n}`) ? free(n + 1) : `${directory}-${n}`);
+  const [seeds, arms] = [new Set(runs.map(({ seed }) => seed)), new Set(runs.map(({ arm }) => arm))];
+  const some = arms.size === experiment.arms.length ? [] : ['--arms', [...arms].join(',')];
+  const set = again.set.flatMap((setting) => ['--set', setting]);
+  const words = [recipeName(again.recipe), '--seeds', [...seeds].join(','), ...some, ...set, '--out', free(2)];
+  return `train it in a folder of its own: ${shellLine('gq', 'experiment', ...words)}`;
 }
 
 function expectSamePrompts(directory: string, { evaluation }: Experiment): void {

@@ -92,6 +92,8 @@ describe('the folder of an experiment', () => {
     const other = writeExperiment(directory, await plan([2], settings));
     await expect(other).rejects.toThrow('vanilla-2 with the config of vanilla-1');
     await expect(other).rejects.toThrow(named);
+    const changes = settings.map((setting) => ` --set ${setting}`).join('');
+    await expect(other).rejects.toThrow(`both.toml --seeds 2${changes} --out ${directory}-2`);
     expect(readdirSync(directory)).toEqual(before);
   });
 

@@ -190,14 +190,21 @@ describe('gq demo', () => {
     const { code, out: text } = await gq(...demo);
     vi.unstubAllEnvs();
     expect(code).toBe(0);
-    expect(text).toMatch(/\nNext:\n {2}npx gq view .*\n {2}npx gq results .*\n {2}npx gq demo --quick --seed 2 .*\n$/);
+    expect(text).toMatch(
+      /\nNext:\n {2}npx gq view .*\n {2}npx gq results .*\n {2}npx gq experiment demo-quick --seeds 1,2,3,4,5,6 .*\n$/,
+    );
+    // Of the same recipe, in the same folder, with the same settings.
+    const [, more] = / {2}npx gq (experiment demo-quick .*?) +#.*\n$/.exec(text) ?? [];
+    const planned = await gq(...more.split(' '), '--dry-run');
+    expect(planned).toMatchObject({ code: 0 });
+    expect(planned.out).toContain('15 of 18 left');
     expect(text.split('\n').filter((line) => line.length > 80 && !line.includes(directory))).toEqual([]);
     const story = text.slice(text.indexOf('Share of held-out problems'));
     expect(story.split('\n').length).toBeLessThanOrEqual(26);
     for (const part of [
       'activation, deployed',
       'random, as trained',
-      'n = 1, no claim. Six: npx gq experiment micro-own-mean-claim --seeds 1,2,3,4,5,6\n',
+      'n = 1, no claim. Each run: 2 updates, no sound prompts.\n',
       'report.html',
     ]) {
       expect(story).toContain(part);
@@ -215,7 +222,7 @@ describe('gq demo', () => {
     expect(json.err).toContain('Share of held-out problems');
     const taken = join(folder, 'taken');
     const tryout = { ...demoExperiment(1, true), name: 'tryout' };
-    await writeExperiment(taken, { ...(await planExperiment(tryout, 'recipes/demo.toml', small)), again: null });
+    await writeExperiment(taken, await planExperiment(tryout, 'recipes/demo-quick.toml', small));
     const other = await gq('demo', '--quick', '--out', taken);
     expect(other.code).toBe(2);
     expect(other.err).toContain('found the experiment tryout. Choose another --out.');

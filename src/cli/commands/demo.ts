@@ -1,6 +1,5 @@
 /** `gq demo`: vanilla, the gate with the own mean and its placebo from the shipped base, then the story and report.html. */
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { turnsOf, visible, wrapText } from '../../base/index.ts';
 import { asTyped, gqLine } from '../../base/node/own-program.ts';
 import type { EvaluationRow } from '../../evaluate/index.ts';
@@ -12,6 +11,7 @@ import {
   describeResults,
   exampleWords,
   isJudged,
+  moreSeeds,
   outcomeWords,
   type Results,
   resultsJson,
@@ -19,8 +19,9 @@ import {
   writeFigures,
   writeReport,
 } from '../../report/index.ts';
+import { shippedRecipe } from '../../run/index.ts';
 import { openResults } from '../../study/claim-progress.ts';
-import { checkExperiment, type ExperimentPlan, planExperiment } from '../../study/experiment.ts';
+import { type ExperimentPlan, planExperiment, readExperiment } from '../../study/experiment.ts';
 import { runsLeft } from '../../study/run.ts';
 import { type CommandContext, command, flag, repeated, whole, word } from '../command.ts';
 import { jsonText, sameCall } from '../shared.ts';
@@ -29,10 +30,6 @@ import { formatDuration } from '../terminal/step-table.ts';
 import { executeExperiment } from './experiment.ts';
 import { warnIncomplete } from './results.ts';
 
-const recipes = fileURLToPath(new URL('../../../recipes', import.meta.url));
-const quickUpdates = 40;
-const quickPrompts = 64;
-/** With the own mean: of the arms that failed in no seed of study D (docs/results.md) the one whose placebo failed in most. */
 const gate = 'activation';
 
 export const demoCommand = command({
@@ -51,7 +48,7 @@ export const demoCommand = command({
   async run({ quick, seed, out, set, json }, context) {
     const started = performance.now();
     const experiment = demoExperiment(seed, quick);
-    const plan = { ...(await planExperiment(experiment, join(recipes, 'demo.toml'), set)), again: null };
+    const plan = await planExperiment(experiment, demoRecipe(quick), set);
     const directory = out ?? join('runs', `${experiment.name}-${seed}`);
     // With --json, stdout holds the one value and nothing else.
     const shown: CommandContext = json ? { ...context, stdout: context.stderr } : context;
@@ -80,10 +77,12 @@ export const demoCommand = command({
         ['show', run, '--hack', '--limit', '1'],
         'a hack that was paid in training',
       ]),
-      [['demo', ...(quick ? ['--quick'] : []), '--seed', `${seed + 1}`], 'does another seed come out the same?'],
     ];
-    const lines = next.map(([words, why]) => `  ${gqLine(...words)}   # ${why}\n`);
-    context.stdout.write(`Next:\n${lines.join('')}`);
+    const lines = [
+      ...next.map(([words, why]) => [gqLine(...words), why]),
+      ...moreSeeds(results).map((call) => [asTyped(call), 'do other seeds come out the same? Six, for a claim']),
+    ];
+    context.stdout.write(`Next:\n${lines.map(([call, why]) => `  ${call}   # ${why}\n`).join('')}`);
   },
 });
 
@@ -94,27 +93,13 @@ export const reportCommands = (results: Results, directory: string): string[] =>
   ...results.arms.flatMap(({ runs }) => runs.filter(isJudged).map(({ path }) => gqLine('measure', 'gate', path))),
 ];
 
-export function demoExperiment(seed: number, quick: boolean): Experiment {
-  const ownMean = ['arm.mean=own'];
-  return checkExperiment(
-    {
-      name: quick ? 'demo-quick' : 'demo',
-      why: 'Does a gate built from a few pairs remove the hack at deployment, more than a random one does?',
-      seeds: [seed],
-      placebo: 'random',
-      evaluation: quick
-        ? { sets: ['test-novel', 'test-original'], curveEvery: 0, limit: quickPrompts }
-        : { curveEvery: 20 },
-      set: ['environment.unhackableFraction=0', ...(quick ? [`updates=${quickUpdates}`] : [])],
-      arms: [
-        { name: 'vanilla', recipe: 'micro-vanilla.toml' },
-        { name: gate, recipe: 'micro-activation.toml', set: ownMean },
-        { name: 'random', recipe: 'micro-haar.toml', set: ownMean },
-      ],
-    },
-    'demo',
-  );
-}
+/** Of the package's recipe, for one seed. */
+export const demoExperiment = (seed: number, quick: boolean): Experiment => ({
+  ...readExperiment(demoRecipe(quick)),
+  seeds: [seed],
+});
+
+const demoRecipe = (quick: boolean): string => shippedRecipe(quick ? 'demo-quick' : 'demo');
 
 /** The example of the report, both states beside each other; nothing where nothing is attempted as trained. */
 export function twoAnswers(results: Results, width: number): string {
