@@ -128,6 +128,25 @@ it('a run of another seed is trained', async () => {
   expect({ code, taken: err.includes('not trained again') }, err).toEqual({ code: 0, taken: false });
 });
 
+it('a shared run gets the evaluations and the attack that the later experiment asks for', async () => {
+  const path = recipeOf('wider', 'vanilla', 'activation');
+  const asked = '[evaluation]\ncurveEvery = 0\nlimit = 3\nscales = [0.5]\n';
+  const attack = '[relearn]\narms = ["activation"]\nupdates = 1\n';
+  writeFileSync(path, readFileSync(path, 'utf8').replace('[evaluation]\ncurveEvery = 0\nlimit = 2\n', attack + asked));
+  const { code, err } = await begin('wider', '--from', first, '--from', second);
+  expect({ code, trained: readdirSync(join(home, 'wider')).filter((name) => name.endsWith('-1')) }, err).toEqual({
+    ...{ code: 0, trained: [] },
+  });
+  const run = join(second, 'activation-1');
+  const evaluated = readdirSync(join(run, 'evaluations'));
+  expect(evaluated.filter((name) => name.includes('0.5'))).toHaveLength(1);
+  expect(existsSync(join(run, 'relearn', 'attack', 'seal.json'))).toBe(true);
+  const found = await gq('results', join(home, 'wider'), '--all');
+  expect(found.code, found.err).toBe(0);
+  expect(found.out).toContain('3 prompts a run');
+  expect((await begin('wider', '--from', first, '--from', second)).err).not.toContain('evaluations');
+});
+
 it('a run that is not finished, or whose plugins may have changed, is trained', async () => {
   const folder = temporaryFolder();
   const shared = () => [...sharedRuns([folder]).values()];

@@ -1,7 +1,7 @@
 /** `gq experiment RECIPE`: trains and evaluates arms × seeds, here or on Slurm; of a study, one after another. */
 import { existsSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
-import { counted, exitCodes, shellLine, UserError } from '../../base/index.ts';
+import { basename, dirname, join, resolve } from 'node:path';
+import { counted, exitCodes, groupBy, shellLine, UserError } from '../../base/index.ts';
 import { expectWritable } from '../../base/node/index.ts';
 import { asTyped, gqLine } from '../../base/node/own-program.ts';
 import { keepSandboxes, onInterrupt, type PackPlace, tellUpdate } from '../../lab/index.ts';
@@ -24,7 +24,7 @@ import {
 } from '../../study/forecast.ts';
 import { type Report, runInProcesses } from '../../study/job.ts';
 import { measuring } from '../../study/rates.ts';
-import { type JobEnd, runPlan, runsLeft } from '../../study/run.ts';
+import { type ExperimentEnd, type JobEnd, runPlan, runsLeft } from '../../study/run.ts';
 import { gpusFor, plannedGpus, planSlots } from '../../study/slots.ts';
 import {
   assumedOf,
@@ -108,7 +108,7 @@ export const experimentCommand = command({
     const whole = await told(context, (tell) => planPart(readExperiment(recipe), recipe, call, tell));
     const directory = call.out ?? join('runs', whole.experiment.name);
     const plan = await leaveShared(whole, directory, call, context);
-    if (plan.runs.length > 0) await doExperiment({ recipe, directory, plan }, call, context);
+    if (plan !== null && plan.runs.length > 0) await doExperiment({ recipe, directory, plan }, call, context);
   },
 });
 
@@ -155,7 +155,8 @@ async function runStudy(study: Study, call: ExperimentCall, context: CommandCont
   let hasFailed = false;
   for (const [i, step] of steps.entries()) {
     const from = steps.slice(0, i).map(({ directory }) => directory);
-    const plan = await leaveShared(step.plan, step.directory, { from, dryRun: false }, context);
+    const plan = await leaveShared(step.plan, step.directory, { ...call, from }, context);
+    if (plan === null) return;
     const left = await runsLeft(plan, step.directory);
     // A step that is done is held against its file as it is now, and a bar that was changed since is marked.
     if (left.length === 0 && plan.runs.length > 0) await writeExperiment(step.directory, plan);
@@ -206,12 +207,14 @@ async function showStudy(
   if (next >= 0) expectDiskRoom(steps[next].directory, forecasts[next].disk, sparerSettings(steps));
 }
 
+/** The plan without the runs that other folders have, which get the evaluations and attacks that it asks for; null: not all of these came. */
 async function leaveShared(
   plan: ExperimentPlan,
   directory: string,
-  { from, dryRun }: Pick<ExperimentCall, 'from' | 'dryRun'>,
-  { stderr, stdout }: CommandContext,
-): Promise<ExperimentPlan> {
+  { from, dryRun, on }: Pick<ExperimentCall, 'from' | 'dryRun' | 'on'>,
+  context: CommandContext,
+): Promise<ExperimentPlan | null> {
+  const { stderr, stdout } = context;
   const shared = sharedRuns(from);
   const isShared = ({ configHash, folder, config }: PlannedRun): boolean =>
     config.plugins.length === 0 && shared.has(configHash) && !existsSync(join(directory, folder));
@@ -219,13 +222,41 @@ async function leaveShared(
   if (taken.length === 0) return plan;
   for (const { folder, configHash } of taken)
     stderr.write(`${folder} is ${shared.get(configHash)}: not trained again\n`);
-  const folders = taken.map(({ configHash }) => dirname(shared.get(configHash) ?? ''));
-  if (!dryRun) await writeExperiment(directory, { ...plan, from: folders });
+  const there = taken.map((run) => ({ run, path: shared.get(run.configHash) ?? '' }));
+  if (!dryRun) {
+    await writeExperiment(directory, { ...plan, from: there.map(({ path }) => dirname(path)) });
+    for (const [folder, runs] of groupBy(there, ({ path }) => dirname(path))) {
+      const part = { ...plan, runs: runs.map(({ run, path }) => ({ ...run, folder: basename(path) })) };
+      if (!(await finishShared(part, folder, on, context))) return null;
+    }
+  }
   const rest = plan.runs.filter((run) => !isShared(run));
   if (rest.length === 0) {
     stdout.write(`every run is there; see: ${gqLine('results', directory)}\n`);
   }
   return { ...plan, runs: rest };
+}
+
+/** Trained runs are evaluated, and attacked, as another experiment plans it. A cluster's jobs do not: what to call is said. */
+async function finishShared(
+  plan: ExperimentPlan,
+  directory: string,
+  on: ExperimentCall['on'],
+  context: CommandContext,
+): Promise<boolean> {
+  const indices = await runsLeft(plan, directory);
+  if (indices.length === 0) return true;
+  if (on === 'slurm') {
+    const names = indices.map((index) => plan.runs[index].folder).join(', ');
+    context.stderr.write(`${names} in ${directory}: not evaluated as ${plan.experiment.name} plans it; ${sameCall(context)} without --on evaluates\n`); // biome-ignore format: one line
+    return true;
+  }
+  await using _sandboxes = keepSandboxes();
+  const picture = await ExperimentPicture.open(plan, directory, { jobs: 1, pack: 1 }, context.stderr);
+  using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'finishing this evaluation');
+  const { signal } = interruption;
+  const workerOf = (index: number) => new LabWorker(picture.reportOf(index, 0), signal);
+  return tellEnd(await runPlan(plan, directory, { indices, size: 1, signal, workerOf }), plan, context);
 }
 
 /** Runs that pay in one pack: beyond these, what they share is a small part of what they do. */
@@ -311,6 +342,14 @@ export async function executeExperiment(
           reportOf,
         });
   for (const run of tripped) context.stderr.write(`${run} was stopped by the divergence tripwire\n`);
+  if (!tellEnd({ end, failed, held }, plan, context)) return false;
+  for (const sentence of describeSameBytes(directory)) context.stderr.write(`${sentence}\n`);
+  context.stdout.write(endLines(plan, directory));
+  return true;
+}
+
+/** Says which runs failed or are left to others, and how to go on; whether all are done. */
+function tellEnd({ end, failed, held }: Omit<ExperimentEnd, 'tripped'>, plan: ExperimentPlan, context: CommandContext) {
   for (const { folder, detail } of failed) {
     // One line was said when it failed.
     context.stderr.write(`${folder} failed${detail.includes('\n') ? `: ${detail}` : ', as said above'}\n`);
@@ -324,8 +363,6 @@ export async function executeExperiment(
     context.exitCode = end !== 'interrupted' && failed.length > 0 ? exitCodes.failed : exitCodes.interrupted;
     return false;
   }
-  for (const sentence of describeSameBytes(directory)) context.stderr.write(`${sentence}\n`);
-  context.stdout.write(endLines(plan, directory));
   return true;
 }
 
