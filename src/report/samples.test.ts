@@ -29,7 +29,9 @@ it('goes from a hack to a clean solve where one does, else to no attempt, and of
   ]);
   const [, first, words] = (await shown(random, gate('gate', 'hh', '--'))) ?? [];
   expect(first).not.toBe(right);
-  expect(words).toContain('and no attempt when deployed. None of these is solved when deployed.');
+  expect(words).toContain(
+    'and no attempt when deployed. None of the prompts hacked as trained is solved cleanly when deployed.',
+  );
   const mixed = await shown(gate('gate', 'bhh', 'sh-'));
   expect(mixed).toEqual(['gate', '2', words]);
   expect((await shown(gate('gate', 'bh', 'sh')))?.slice(1)).toEqual([

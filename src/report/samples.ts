@@ -68,7 +68,7 @@ export function exampleWords({ full, deployed, prompts }: Pick<SideBySide, 'full
   const noHack = `Of ${prompts} prompts a run none goes from ${hack} to no attempt.`;
   const kinds = [
     `Shown: the first prompt with ${hack} as trained that is solved cleanly when deployed.`,
-    `Shown: the first prompt with ${hack} as trained and no attempt when deployed. None of these is solved when deployed.`,
+    `Shown: the first prompt with ${hack} as trained and no attempt when deployed. None of the prompts hacked as trained is solved cleanly when deployed.`,
     `Shown: the first prompt with an attempt as trained that is solved cleanly when deployed. ${noHack}`,
     `Shown: the first prompt with an attempt as trained and none when deployed. ${noHack}`,
     'Shown: the first prompt with an attempt as trained. All of these are attempted when deployed too.',

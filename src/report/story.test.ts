@@ -77,6 +77,22 @@ n = 1, no claim. Each run: 20 updates, no sound prompts.`);
     expect(told).toContain('n = 1, no claim. Each run: 40 updates, 25% sound prompts.');
   });
 
+  it('says where the placebo routed clearly more than the gate, or less', async () => {
+    const made = (name: string, deployed: Rates, routed: number): MadeResults => ({
+      ...run(name, 'activation', [0, 1], [5, 5], deployed),
+      steps: [{ update: 1, qmass: 0.3, routes: { keep: 100 - routed, absorb: 0, route: routed } }],
+    });
+    const told = async (gate: number, haar: number) => {
+      const runs = [made('activation', [1, 4], gate), made('haar', [4, 4], haar)];
+      const vanilla = run('vanilla', 'vanilla', [0, 1], [5, 5]);
+      return tellStory(await madeResults([vanilla, ...runs], 'haar'), 'activation', 900);
+    };
+    const more = 'The placebo routed more (0.50, the gate 0.36): the difference may be of mass.';
+    expect(await told(36, 50)).toContain(more);
+    expect(await told(50, 36)).toContain('The placebo routed less (0.36, the gate 0.50)');
+    expect(await told(36, 40)).not.toContain('The placebo routed');
+  });
+
   it('says what did not happen', async () => {
     expect(
       await storyOf(

@@ -3,6 +3,7 @@ import { wrapText } from '../base/index.ts';
 import type { FinalSet } from '../evaluate/index.ts';
 import type { Results } from './aggregate.ts';
 import { claimSet, findArm } from './aggregate.ts';
+import { unlikePlacebos } from './comparisons.ts';
 import { endsOf, gateFacts, type MeanRates, meanRatesOf, percentText, statements } from './statements.ts';
 import { setTitles } from './tables.ts';
 
@@ -13,9 +14,25 @@ export function tellStory(results: Results, gate: string, width: number): string
   const said = statements.flatMap(({ say }) => say({ results, set, gate }, 'short'));
   const prompts = findArm(results, gate)?.runs[0]?.final[set]?.deployed?.length ?? 0;
   const title = `Share of ${setTitles[set]} (${prompts} prompts a run)`;
-  const texts = said.map(({ name, text }) => (name === 'seeds' ? `${text}${trainedText(results, gate)}` : text));
+  const more: Readonly<Record<string, string>> = {
+    quarantine: massText(results, set, gate),
+    seeds: trainedText(results, gate),
+  };
+  const texts = said.map(({ name, text }) => `${text}${more[name] ?? ''}`);
   const sentences = texts.map((text) => wrapText(text, width));
   return [title, '', ...drawBars(barsOf(results, gate, set)), '', ...sentences].join('\n');
+}
+
+/** Whether the placebo got clearly more or less than the gate: then the two do not differ in the direction alone. */
+function massText(results: Results, set: FinalSet, gate: string): string {
+  const unlike = unlikePlacebos(results, set).find(({ arm, against }) => arm === gate && against === results.placebo);
+  if (unlike === undefined) return '';
+  const shares = unlike.apart.map(({ what, own, other }) => {
+    const [more, higher] = other > own ? ['more', 'higher'] : ['less', 'lower'];
+    const did = what === 'routed' ? `routed ${more}` : `had a ${higher} qmass`;
+    return `${did} (${other.toFixed(2)}, the gate ${own.toFixed(2)})`;
+  });
+  return ` The placebo ${shares.join(' and ')}: the difference may be of mass.`;
 }
 
 /** How long the gate was trained, and on which share of sound prompts, which hold some of the exploit back. */

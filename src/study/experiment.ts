@@ -285,6 +285,20 @@ export async function planExperiment(
   return { experiment, runs, claim, again: { recipe: path, set: settings } };
 }
 
+/** Said before anything is trained, of an experiment with an arm that claims something and none that could control it; null of others. */
+export function placeboWarning({ experiment, runs }: ExperimentPlan): string | null {
+  const { arms, baseline, ceiling, placebo } = experiment;
+  const placebos = [placebo, ...arms.flatMap((arm) => arm.placebos ?? [])];
+  if (arms.some(({ name }) => placebos.includes(name))) return null;
+  const claims = runs.filter(({ arm, config }) => ![baseline, ceiling].includes(arm) && !plain.has(config.arm.kind));
+  if (claims.length === 0) return null;
+  const names = [...new Set(claims.map(({ arm }) => arm))].join(', ');
+  return `placebo  none for ${names}: deleting any part of the update might remove as much, and no arm here would show it (key placebo)`;
+}
+
+/** Arms that know nothing which a placebo could take away. */
+const plain = new Set(['vanilla', 'no-loophole', 'gradient-regularisation', 'oracle']);
+
 /** An error in the config of an arm, which says whose it is. */
 function ofArm(error: UserError, arm: string, path: string): UserError {
   const { call, ...complaint } = error.complaint;

@@ -75,7 +75,7 @@ describe('an experiment costs', () => {
       atATime: 1,
     });
     expect(forecastLines(forecast, 2)[1]).toBe(
-      'time     not known: no experiment on this machine has trained and evaluated a run like vanilla, activation yet (gq train measures nothing)',
+      'time     not known until an experiment on this machine has finished a run like vanilla, activation',
     );
     expect(forecast.disk.checkpointBytes).toBeGreaterThan(6 * 20_000);
     expect(forecast.disk.ledgerBytes).toBeNull();

@@ -9,7 +9,7 @@ import type { Experiment } from '../../report/experiment-schema.ts';
 import { isBlind, recipeFrom, recipeName, recipePath } from '../../run/index.ts';
 import { describeSameBytes, expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
 import type { ExperimentPlan, PlannedRun, Tell } from '../../study/experiment.ts';
-import { checkInputs, planExperiment, readExperiment } from '../../study/experiment.ts';
+import { checkInputs, placeboWarning, planExperiment, readExperiment } from '../../study/experiment.ts';
 import {
   expectDiskRoom,
   expectGpuRoom,
@@ -133,6 +133,7 @@ async function doExperiment(work: Work, call: ExperimentCall, context: CommandCo
     if (on === 'slurm') await showScript(plan, directory, recipe, clustered, context);
     return false;
   }
+  for (const line of placeboLines(plan)) context.stderr.write(`${line}\n`);
   if (on !== 'slurm') return executeExperiment(plan, directory, { jobs, pack: packed, beside }, context);
   const isDone = await executeOnSlurm(plan, directory, recipe, clustered, context);
   if (isDone) context.stdout.write(endLines(plan, directory));
@@ -194,7 +195,7 @@ async function showStudy(
     const planned = call.dryRun ? slots : slots.map((slot) => ({ ...slot, gpu: null }));
     const forecast = await forecastExperiment(part, directory, { slots: planned, pack, assumed, tell });
     forecasts.push(forecast);
-    lines.push(directory, ...forecastLines(forecast, own.length));
+    lines.push(directory, ...forecastLines(forecast, own.length), ...placeboLines(part));
   }
   const all = joinForecasts(forecasts);
   const fitting = howManyFit(forecasts);
@@ -275,6 +276,11 @@ async function packOf(
   return Math.min(paying, (await packThatFits(runs, slots)) ?? (asked === 'auto' ? paying : 1));
 }
 
+function placeboLines(plan: ExperimentPlan): string[] {
+  const warning = placeboWarning(plan);
+  return warning === null ? [] : [warning];
+}
+
 async function showForecast(
   { recipe, plan, directory }: Work,
   { jobs, pack: size = 1 }: ExecuteOptions,
@@ -290,7 +296,8 @@ async function showForecast(
     forecastExperiment(plan, directory, { slots, pack: size, assumed, tell }),
   );
   const packs = size === 1 ? [] : [`packs of ${size} runs`];
-  context.stdout.write(`${[directory, ...lines, ...packs, ...forecastLines(forecast, plan.runs.length)].join('\n')}\n`);
+  const all = [directory, ...lines, ...packs, ...forecastLines(forecast, plan.runs.length), ...placeboLines(plan)];
+  context.stdout.write(`${all.join('\n')}\n`);
   expectDiskRoom(directory, forecast.disk, sparerSettings([{ plan, directory }]));
 }
 

@@ -164,7 +164,7 @@ export function forecastLines(forecast: Forecast, runs: number): string[] {
 function timeText({ left, seconds, unmeasured, rates, atATime }: Forecast): string {
   if (left.length === 0) return 'none';
   if (seconds === null)
-    return `not known: no experiment on this machine has trained and evaluated a run like ${unmeasured.join(', ')} yet (gq train measures nothing)`;
+    return `not known until an experiment on this machine has finished a run like ${unmeasured.join(', ')}`;
   const assumed = unmeasured.length === 0 ? '' : `; assumed of ${counted(unmeasured.length, 'arm')} not measured here`;
   if (rates.length === 0) return `about ${formatDuration(seconds)}${assumed}`;
   const measured = [...new Set(rates.map((rate) => rate.atATime))].sort((a, b) => a - b);
