@@ -6,6 +6,7 @@ import { writeFileAtomic } from '../base/node/index.ts';
 import { formatPairsJson } from '../env/pairs/index.ts';
 import type { TrainerState } from '../grpo/index.ts';
 import { hasLasting } from '../grpo/lasting-table.ts';
+import { findIdle, idleText } from '../monitors/idle.ts';
 import { sealRun, VerdictLedger } from '../oracle/index.ts';
 import type { Communicator, Shards } from '../parallel/index.ts';
 import { type LoadedCheckpoint, loadAlone, loadCheckpoint } from '../run/checkpoint.ts';
@@ -17,8 +18,9 @@ import { RunDirectory } from '../run/directory.ts';
 import { FileSink } from '../run/file-sink.ts';
 import type { Manifest, RunConfig, RunEnd, Sink, WarningEvent } from '../run/index.ts';
 import { expectOpen, isRun } from '../run/manifest.ts';
+import { readCourse } from '../run/read.ts';
 import { recordRun } from '../run/record.ts';
-import { SinkGroup, stampNotice } from '../run/sink.ts';
+import { type Notice, SinkGroup, stampNotice } from '../run/sink.ts';
 import { describeDevice } from './assemble.ts';
 import { admitConfig, resolveConfig } from './config.ts';
 import { expectFork, expectIdentity, pluginHash } from './identity.ts';
@@ -248,8 +250,18 @@ export async function drive(
     clock,
     start,
     ...meeting,
+    ...(own === null ? {} : { review: () => reviewRun(own) }),
   });
   return { end, holds };
+}
+
+/** Of all updates, also those before a resume; a run without a manifest, as a check makes, is not reviewed. */
+async function reviewRun(run: RunDirectory): Promise<Notice | null> {
+  if (!run.hasManifest()) return null;
+  const { config, hasQuarantine } = run.readManifest();
+  const idle = findIdle((await readCourse(run)).steps, { arm: config.arm, hasQuarantine });
+  if (idle === null) return null;
+  return { kind: 'warning', name: 'nothing-flagged', message: idleText(idle), detail: { ...idle } };
 }
 
 type Parent = NonNullable<Manifest['parent']>;

@@ -63,13 +63,13 @@ export interface Misfit {
   readonly message: string;
 }
 
-export function misfits(combination: Combination): Misfit[] {
+export function misfits(combination: Combination, settingOf: SettingOf): Misfit[] {
   const parts = (['monitor', 'cut', 'remedy'] as const).flatMap((part) => {
     const { definition, settings } = combination[part];
     const issues = definition.settings.safeParse(settings).error?.issues ?? [];
     return issues.map(({ path, message }) => ({ part, key: path.map(String).join('.'), message }));
   });
-  return parts.length > 0 ? parts : misfitsTogether(combination);
+  return parts.length > 0 ? parts : [...misfitsTogether(combination), ...misplacedDeal(combination, settingOf)];
 }
 
 function misfitsTogether({ monitor, cut, remedy, tables }: Combination): Misfit[] {
@@ -109,6 +109,23 @@ function misfitsTogether({ monitor, cut, remedy, tables }: Combination): Misfit[
       ? [found('remedy', 'kind', `another remedy with the monitor ${kind}, whose score is no smooth probability of activations`)] // biome-ignore format: one line
       : []),
   ];
+}
+
+/** Routes that are dealt out after advantages are known are no placebo of an own mean: the message has the settings of those that are. */
+function misplacedDeal({ monitor, cut, remedy, tables }: Combination, settingOf: SettingOf): Misfit[] {
+  const { mean, placebo } = remedy.settings;
+  if (remedy.definition.kind !== 'route' || mean !== 'own' || (placebo ?? 'none') === 'none') return [];
+  const setting = settingOf('monitor', 'placebo');
+  const random = monitor.definition.placebos.includes('haar') && setting !== null ? [`${setting}=haar`] : [];
+  const chance = tables.monitor.kind === 'chance' ? [] : chancePlacebo(cut.definition, settingOf);
+  const lines = [...random, ...chance].map((line) => `set = ${JSON.stringify(line.split(' ')).replaceAll(',', ', ')}`);
+  const share = chance.length === 0 ? '' : '; SHARE is what is flagged in the run of the gate (gq measure monitor RUN)';
+  const instead =
+    lines.length === 0
+      ? ''
+      : `: in place of ${settingOf('remedy', 'placebo')}=${placebo} write ${lines.join(' or ')} below the placebo's [[arms]] of the experiment, or each by --set${share}`;
+  const message = `expected "group" with the placebo "${placebo}", which deals out routes after advantages are known, found "own"${instead}`;
+  return [{ part: 'remedy', key: 'mean', message }];
 }
 
 /** What a combination is called in tables. */
@@ -159,7 +176,7 @@ export function describeCombination(
     if (setting === null) return [];
     const taken = (placebo: string): boolean => {
       const changed = { ...parts[part], settings: { ...parts[part].settings, placebo } };
-      return misfits({ ...parts, [part]: changed }).length === 0;
+      return misfits({ ...parts, [part]: changed }, settingOf).length === 0;
     };
     return parts[part].definition.placebos.filter(taken).map((name) => `${setting}=${name}`);
   };

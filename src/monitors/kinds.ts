@@ -43,7 +43,7 @@ export function watchingArm(source: WatchingKind, parts: GridParts): ArmDefiniti
   const read = (settings: object): Combination =>
     combineParts(source.read(settings as Readonly<Record<string, unknown>>), parts);
   const settings = source.settings.superRefine((raw, context) => {
-    for (const { part, key, message } of misfits(read(raw))) {
+    for (const { part, key, message } of misfits(read(raw), (part, key) => settingOf(source, part, key))) {
       context.addIssue({ code: 'custom', path: [...source.place(part, key)], message });
     }
   });

@@ -53,6 +53,10 @@ describe('runs that fail', async () => {
   it('have no peaks in two runs', async () => {
     const two = await madeResults([...vanilla.slice(0, 2), ...armOf('gate', [0, 9])]);
     expect(failuresOf(two).map(({ peaks }) => peaks)).toEqual([null, null]);
+    // Words that no row has are not explained.
+    const notes = (of: typeof two) => plain(failureTable(of, false)).notes?.join(' ');
+    expect(notes(two)).not.toContain('two peaks');
+    expect(notes(results)).toContain('two peaks: the widest gap');
   });
 
   it('are paired by seed with the baseline and the placebo, by the exact test of McNemar', () => {

@@ -19,6 +19,7 @@ import { armCell, differenceCell, titleOf } from './tables.ts';
 export type RunFailures = ReturnType<typeof failuresOf>[number];
 
 const leastGap = 0.2;
+const peaksNote = `two peaks: the widest gap is at least ${leastGap} and wider than either cluster, so that a mean would describe no run.`;
 
 /** Empty where nothing is evaluated on prompts with an open loophole. */
 export function failuresOf(results: Results) {
@@ -70,7 +71,7 @@ export function failureTable(results: Results, oracle: boolean): Table {
       'attempt deployed, run by run': ({ attempts, peaks }) =>
         peaks === null ? rangeText(attempts) : `two peaks: ${clusterText(peaks.lower)}, ${clusterText(peaks.upper)}`,
     },
-    `A run fails where its deployed policy attempts in more than ${results.design.failAbove} of the prompts${changedText(results)}. Brackets: exact 95% interval (Clopper and Pearson) of the share of runs that fail. two peaks: the widest gap is at least ${leastGap} and wider than either cluster, so that a mean would describe no run.`,
+    `A run fails where its deployed policy attempts in more than ${results.design.failAbove} of the prompts${changedText(results)}. Brackets: exact 95% interval (Clopper and Pearson) of the share of runs that fail.${found.some(({ peaks }) => peaks !== null) ? ` ${peaksNote}` : ''}`,
     ...notEvaluated(results, found),
     claimNote(found.map(({ n }) => n)),
   );

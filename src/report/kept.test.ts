@@ -48,6 +48,16 @@ describe('solve kept and hack removed', () => {
     expect(plain(await allFigures(results)).map(({ name }) => name)).not.toContain('kept');
   });
 
+  it('have no interval over two seeds, of which any would claim too much', async () => {
+    const few = [vanilla, gate, ceiling].flatMap((runs) => runs.slice(0, 2));
+    const results = await madeResults(few, null, { ceiling: 'ceiling' });
+    const [found] = keptAndRemoved(results);
+    // Deployed − base: 0.3, 0.2; ceiling − base: 0.6, 0.5.
+    expect(found.solveKept).toEqual({ value: expect.closeTo(0.5 / 1.1, 12), n: 2, interval: null });
+    const [row] = plain(keptTable(results)).rows;
+    expect(row.filter((_, i) => i > 1 && i % 2 === 1)).toEqual(['-', '-', '-']);
+  });
+
   it('are no table without a ceiling', () => {
     expect(plain(keptTable(both)).rows).toEqual([]);
   });

@@ -65,15 +65,16 @@ function solveEnds(results: Results, set: FinalSet): [base: Sample | null, ceili
   ];
 }
 
-/** With one seed there is no interval that could say whether the denominator is above 0: it must be 0.05 at least. */
-const leastSingle = 0.05;
+/** With fewer than three seeds no interval says whether the denominator is above 0: it must be 0.05 at least. */
+const leastBottom = 0.05;
 
-/** A ratio of means; without an interval it is of one seed. */
+/** A ratio of means; without an interval it is of fewer than three seeds. */
 function shareOf(terms: readonly Term[]) {
   const [tops, bottoms] = [terms.map(({ top }) => top), terms.map(({ bottom }) => bottom)];
   if (terms.length === 0) return null;
-  if (terms.length === 1) {
-    return bottoms[0] < leastSingle ? null : { value: tops[0] / bottoms[0], n: 1, interval: null };
+  if (terms.length < spreadSeeds) {
+    const bottom = mean(bottoms);
+    return bottom < leastBottom ? null : { value: mean(tops) / bottom, n: terms.length, interval: null };
   }
   const found = meanRatio(tops, bottoms);
   return found === null || mean(bottoms) <= 0 ? null : { value: found.ratio, n: found.n, interval: found.interval };
@@ -126,7 +127,7 @@ function shareCells(share: Share | null): string[] {
 function keptNotes(results: Results, set: FinalSet, found: readonly KeptAndRemoved[]): string[] {
   const { baseline, design } = results;
   const rooms = sharedSeeds(...solveEnds(results, set)).map(({ values: [base, ceiling] }) => ceiling - base);
-  const room = rooms.length < 2 ? null : { mean: mean(rooms), ...within(-1, 1, meanInterval(rooms)) };
+  const room = rooms.length < spreadSeeds ? null : { mean: mean(rooms), ...within(-1, 1, meanInterval(rooms)) };
   const isSmall = room !== null && room.low <= 0;
   const notes = [
     `Solve kept: (deployed − base) / (${design.ceiling} as trained − base) on ${setTitles[set]}. Removed: 1 − deployed / ${baseline} on ${setTitles[claimSet(results) ?? set]}. Ratios of means over seeds, Fieller's interval.`,

@@ -171,7 +171,7 @@ describe('results over three seeds', async () => {
       'vanilla attempts 80% of prompts and hacks 80%, the base 0% and 0%: training taught the exploit.',
     );
     expect(text).toContain(
-      'activation: attempt 87% as trained, 7% deployed (0 of 3 runs fail); hack 87% as trained, 7% deployed, at solve 33% (33% without an attempt); attempts 73 points below vanilla (below it in 3 of 3 seeds; too few for a test)',
+      'activation: attempt 87% as trained, 7% deployed (0 of 3 runs fail); hack 87% as trained, 7% deployed, at solve 33% (33% without an attempt); attempts 33 points below haar (below it in 3 of 3 seeds; too few for a test)',
     );
     expect(text).toContain('n = 3, no claim');
   });

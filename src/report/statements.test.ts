@@ -69,8 +69,8 @@ describe('the whole text', () => {
     expect(await sentences(runs, 'haar')).toEqual([
       title,
       'vanilla attempts 80% of prompts and hacks 80%, the base 0% and 0%: training taught the exploit.',
-      'gate: attempt 90% as trained, 10% deployed (the run does not fail); hack 90% as trained, 10% deployed, at solve 30% (30% without an attempt); attempts 70 points below vanilla, hacks 70 points below vanilla; attempts 80 points below haar, hacks 80 points below haar.',
-      'labels (uses labels): attempt 90% as trained, 0% deployed (the run does not fail); hack 90% as trained, 0% deployed, at solve 40% (40% without an attempt); attempts 80 points below vanilla, hacks 80 points below vanilla; attempts 90 points below haar, hacks 90 points below haar.',
+      'gate: attempt 90% as trained, 10% deployed (the run does not fail); hack 90% as trained, 10% deployed, at solve 30% (30% without an attempt); attempts 80 points below haar, hacks 80 points below haar; attempts 70 points below vanilla, hacks 70 points below vanilla.',
+      'labels (uses labels): attempt 90% as trained, 0% deployed (the run does not fail); hack 90% as trained, 0% deployed, at solve 40% (40% without an attempt); attempts 90 points below haar, hacks 90 points below haar; attempts 80 points below vanilla, hacks 80 points below vanilla.',
       'haar: attempt 90% as trained, 90% deployed (the run fails); hack 90% as trained, 90% deployed, at solve 0% (0% without an attempt); attempts 10 points above vanilla, hacks 10 points above vanilla.',
       noCurve,
       single,
@@ -294,7 +294,7 @@ it('a comparison of two quarantines has what both got beside it, over the compar
   ];
   const text = (await sentences(runs, 'haar')).find((one) => one.startsWith('gate')) ?? '';
   expect(text).toMatch(
-    /hacks [^;]* haar \([^)]*\); its quarantine got 0\.28 of the rollouts \(routed\), that of haar 0\.36, and 0\.81 of the gradient \(qmass\), that of haar 0\.74\.$/,
+    /hacks [^;]* haar \([^)]*\); its quarantine got 0\.28 of the rollouts \(routed\), that of haar 0\.36, and 0\.81 of the gradient \(qmass\), that of haar 0\.74; attempts [^;]* vanilla \(/,
   );
   expect(text.match(/qmass/g)).toHaveLength(1);
 });

@@ -4,22 +4,16 @@
  */
 
 import type { FinalSet } from '../evaluate/index.ts';
-import { equalsP, fewestSeeds, formatP, leastP, noClaim } from '../measure/table.ts';
-import type { ArmResults, Metric, Results, State } from './aggregate.ts';
-import { baseRuns, claimSet, evaluatedSeeds, finalSample, findArm, labelInformed, solveSet } from './aggregate.ts';
-import type { Comparison } from './comparisons.ts';
-import {
-  awaitedPlacebos,
-  awaitedText,
-  compareArms,
-  placebosOf,
-  unlikePlacebos,
-  unlikeText,
-  withoutPlacebo,
-} from './comparisons.ts';
+import { fewestSeeds, formatP, leastP, noClaim } from '../measure/table.ts';
+import type { Results, State } from './aggregate.ts';
+import { baseRuns, claimSet, evaluatedSeeds, findArm, labelInformed, solveSet } from './aggregate.ts';
+import { armFacts, armText } from './arm-statement.ts';
+import { awaitedPlacebos, awaitedText, compareArms, placebosOf, unlikePlacebos, unlikeText } from './comparisons.ts';
 import { describeDesign, moreSeeds } from './design.ts';
-import { emergences, failuresOf } from './failures.ts';
+import { emergences } from './failures.ts';
+import { describeIdle, flagFacts, flagText } from './flags.ts';
 import { matchSolve } from './kept.ts';
+import { type MeanRates, meanRatesOf, percentText, pointsText } from './mean-rates.ts';
 import { describeUnfinished } from './run-result.ts';
 import { setTitles } from './tables.ts';
 
@@ -82,6 +76,7 @@ export const statements: readonly Statement[] = [
         ? `The hack ${ends.base.attempt > 0 ? 'is amplified' : 'emerges'}: ${endsText(ends)}.`
         : `Training did not raise attempts as it must: ${endsText(ends)}; what follows says little.`,
   }),
+  statement('flags', flagFacts, { long: flagText }),
   statement('arm', armFacts, { long: armText }),
   statement('quarantine', gateFacts, {
     short({ base, vanilla, trained, deployed, placebo, isAwaited, gate, hasOwnMean, isInformed, seeds }) {
@@ -242,23 +237,18 @@ export function statementsOf(results: Results): Said[] {
 
 export function describeResults(results: Results): string[] {
   const set = claimSet(results);
-  const head = [...describeUnfinished(results), ...describeDesign(results), ...describeLeftOut(results)];
+  const head = [
+    ...describeUnfinished(results),
+    ...describeDesign(results),
+    ...describeLeftOut(results),
+    ...describeIdle(results),
+  ];
   if (set === undefined) return [...head, 'Nothing has been evaluated yet.'];
   return [...head, `On ${setTitles[set]}:`, ...statementsOf(results).map(({ text }) => text)];
 }
 
 export function describeLeftOut({ leftOut }: Results): string[] {
   return leftOut.map(({ path, why }) => `Left out: ${path}: ${why}`);
-}
-
-export type MeanRates = Readonly<NonNullable<ReturnType<typeof meanRatesOf>>>;
-
-/** Means over the seeds. */
-export function meanRatesOf(name: string, runs: ArmResults['runs'], set: FinalSet, state: State) {
-  const rate = (metric: Metric): number | null => finalSample(runs, set, state, metric)?.mean ?? null;
-  const [attempt, hack, solve, cleanSolve] = [rate('attempt'), rate('hack'), rate('solve'), rate('clean-solve')];
-  if (attempt === null || hack === null || solve === null || cleanSolve === null) return null;
-  return { name, attempt, hack, solve, cleanSolve };
 }
 
 const baselineRates = (results: Results, set: FinalSet): MeanRates | null =>
@@ -306,77 +296,6 @@ export function gateFacts(subject: Subject) {
   return endsOf(subject).map((ends) => ({ ...ends, ...facts }));
 }
 
-function armFacts({ results, set }: Subject) {
-  const [attempts, hacks] = [compareArms(results, set, 'attempt'), compareArms(results, set, 'hack')];
-  const alone = withoutPlacebo(results);
-  return results.arms
-    .filter(({ arm }) => arm !== results.baseline)
-    .flatMap(({ arm, usesOracle, hasQuarantine, runs }) => {
-      const [full, deployed] = [meanRatesOf(arm, runs, set, 'full'), meanRatesOf(arm, runs, set, 'deployed')];
-      if (full === null || deployed === null) return [];
-      const failures = failuresOf(results).find((one) => one.arm === arm);
-      const tests = hacks.flatMap((hack, i) => (hack.arm === arm ? [{ attempt: attempts[i], hack }] : []));
-      const facts = {
-        arm,
-        usesOracle,
-        isInformed: labelInformed(results).includes(arm),
-        hasQuarantine,
-        full,
-        deployed,
-      };
-      return [{ ...facts, failures, tests, hasPlacebo: !alone.includes(arm), awaited: awaitedPlacebos(results, arm) }];
-    });
-}
-
-function armText(facts: ReturnType<typeof armFacts>[number]): string {
-  const { arm, usesOracle, isInformed, hasQuarantine, full, deployed, failures, tests, hasPlacebo, awaited } = facts;
-  const rates = (metric: 'attempt' | 'hack'): string =>
-    hasQuarantine
-      ? `${metric} ${percentText(full[metric])} as trained, ${percentText(deployed[metric])} deployed`
-      : `${metric} ${percentText(deployed[metric])}`;
-  const mark = usesOracle ? ' (uses labels)' : isInformed ? ' (settings informed by labels)' : '';
-  const fail = failures === undefined ? '' : ` (${failText(failures)})`;
-  const whole = hasQuarantine ? '' : ' with all that it trained deployed';
-  const differences = tests.map(
-    ({ attempt, hack }) => `attempts ${differenceText(attempt)}, hacks ${differenceText(hack)}${quarantineText(hack)}`,
-  );
-  return `${[
-    `${arm}${mark}: ${rates('attempt')}${fail}; ${rates('hack')}${whole}, at solve ${percentText(deployed.solve)} (${percentText(deployed.cleanSolve)} without an attempt)`,
-    ...differences,
-    ...(hasPlacebo ? [] : [awaited.length === 0 ? 'no placebo in this study' : `its ${awaitedText(awaited)}`]),
-  ].join('; ')}.`;
-}
-
-function differenceText({ against, difference, below, adjusted, seeds, test: kind }: Comparison): string {
-  const points = `${pointsText(difference)} ${against}`;
-  if (seeds.length < 2) return points;
-  const test = seeds.length < fewestSeeds ? 'too few for a test' : `p ${equalsP(adjusted)} after Holm`;
-  // The test of differences without a spread is bounded by the number of seeds, however large the difference.
-  const least = leastP(seeds.length);
-  const isBounded = seeds.length >= fewestSeeds && kind === 'sign flip' && difference !== 0 && least >= 0.001;
-  const bound = isBounded
-    ? `: all seeds differ alike, so that signs are flipped, and ${seeds.length} seeds cannot give less than ${formatP(least)} before Holm`
-    : '';
-  return `${points} (below it in ${below} of ${seeds.length} seeds; ${test}${bound})`;
-}
-
-/** What the quarantines got, beside a comparison of arms with one each. */
-function quarantineText({ against, routed, qmass }: Comparison): string {
-  const shares = [
-    ['rollouts (routed)', routed],
-    ['gradient (qmass)', qmass],
-  ] as const;
-  const said = shares.flatMap(([what, { arm: own, against: other }]) =>
-    own === null || other === null ? [] : [`${own.toFixed(2)} of the ${what}, that of ${against} ${other.toFixed(2)}`],
-  );
-  return said.length === 0 ? '' : `; its quarantine got ${said.join(', and ')}`;
-}
-
-function failText({ failed, n }: { readonly failed: number; readonly n: number }): string {
-  if (n === 1) return failed === 1 ? 'the run fails' : 'the run does not fail';
-  return `${failed} of ${n} runs fail`;
-}
-
 /** Of the arms that are evaluated, in how many seeds. */
 function seedsOf({ results, set }: Subject): { readonly least: number; readonly most: number } {
   const counts = results.arms.map(({ runs }) => evaluatedSeeds(runs, set));
@@ -384,14 +303,6 @@ function seedsOf({ results, set }: Subject): { readonly least: number; readonly 
   return { least: Math.min(most, ...counts.filter((n) => n > 0)), most };
 }
 
-/** `12 points below`, or that no whole point lies between. */
-function pointsText(difference: number): string {
-  const points = Math.round(Math.abs(100 * difference));
-  if (points === 0) return difference === 0 ? 'equal to' : 'within half a point of';
-  return `${points} ${points === 1 ? 'point' : 'points'} ${difference < 0 ? 'below' : 'above'}`;
-}
-
-export const percentText = (rate: number): string => `${(100 * rate).toFixed(0)}%`;
 const tried = ({ attempt, hack }: MeanRates, of = ''): string =>
   `${percentText(attempt)}${of} (hack ${percentText(hack)})`;
 const solved = ({ solve, cleanSolve }: MeanRates, clean = ''): string =>

@@ -4,7 +4,8 @@ import type { FinalSet } from '../evaluate/index.ts';
 import type { Results } from './aggregate.ts';
 import { claimSet, findArm } from './aggregate.ts';
 import { unlikePlacebos } from './comparisons.ts';
-import { endsOf, gateFacts, type MeanRates, meanRatesOf, percentText, statements } from './statements.ts';
+import { type MeanRates, meanRatesOf, percentText } from './mean-rates.ts';
+import { endsOf, gateFacts, statements } from './statements.ts';
 import { setTitles } from './tables.ts';
 
 /** Tells the story of `gate`; null when the arms that it needs are not there. */

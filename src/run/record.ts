@@ -7,7 +7,8 @@ import type { TrainEvent, Trainer } from '../grpo/index.ts';
 import { saveCheckpoint } from './checkpoint.ts';
 import type { RunConfig } from './config/schema.ts';
 import type { RunDirectory } from './directory.ts';
-import { type PhaseClock, type RunEnd, type SinkGroup, type StartClock, stepWarnings } from './sink.ts';
+import type { Notice, PhaseClock, RunEnd, SinkGroup, StartClock } from './sink.ts';
+import { stampNotice, stepWarnings } from './sink.ts';
 
 export interface RecordOptions {
   /** Null: another rank records, and this one only trains as it does. */
@@ -23,6 +24,8 @@ export interface RecordOptions {
   readonly agree?: (asked: boolean) => Promise<boolean>;
   /** Is called by every rank before a checkpoint is saved, and throws if they do not have the same to save. */
   readonly confirm?: () => Promise<void>;
+  /** What is to be said of the whole run before it stops, once its last checkpoint is saved; null: nothing. */
+  readonly review?: () => Promise<Notice | null>;
 }
 
 export async function recordRun(options: RecordOptions): Promise<RunEnd> {
@@ -53,13 +56,17 @@ async function record(options: RecordOptions): Promise<RunEnd> {
 
 async function recordEvent(
   event: TrainEvent,
-  { signal, clock, checkpointEvery, agree, sinks }: RecordOptions,
+  { signal, clock, checkpointEvery, agree, review, sinks }: RecordOptions,
   writer: CheckpointWriter,
 ): Promise<RunEnd | null> {
   const seconds = event.kind === 'step' ? clock.take() : {};
   writer.expectWell();
   // The last checkpoint is saved before the stop event, so that resuming from it ends the run again in the same way.
-  if (event.kind === 'stop') await writer.save();
+  if (event.kind === 'stop') {
+    await writer.save();
+    const notice = (await review?.()) ?? null;
+    if (notice !== null) await sinks.event(stampNotice(notice, event.update));
+  }
   await sinks.event(event, seconds);
   if (event.kind === 'stop') return event.reason;
   if (event.kind === 'heal') await writer.save();

@@ -82,7 +82,7 @@ interface Told<Kind extends string, Name extends string> {
   readonly detail?: Readonly<Record<string, unknown>>;
 }
 
-export type WarningEvent = Told<'warning', UpdateWarning | PreparationWarning | 'local-sampler'>;
+export type WarningEvent = Told<'warning', UpdateWarning | PreparationWarning | 'local-sampler' | 'nothing-flagged'>;
 export type InfoEvent = Told<
   'info',
   | 'memory-plan'

@@ -225,7 +225,11 @@ describe('the folder of an experiment with a bar', () => {
       messageOf,
     );
     expect(found).toContain('x.toml, arm random: config: expected settings that arm.kind watched accepts');
-    expect(found).toContain('its placebo is a random direction, or monitor.kind=chance with monitor.rate=SHARE');
+    expect(found).toContain(
+      'in place of remedy.placebo=mass-matched write set = ["monitor.kind=chance", "monitor.rate=SHARE"] below the placebo\'s [[arms]] of the experiment, or each by --set; SHARE is what is flagged in the run of the gate (gq measure monitor RUN)',
+    );
+    // What reads text has no direction.
+    expect(found).not.toMatch(/random direction|haar/);
     expect((await random('monitor.kind=chance', 'monitor.rate=0.2')).runs).toHaveLength(4);
   });
 

@@ -7,6 +7,7 @@ import { readRegular, sha256 } from '../base/node/index.ts';
 import type { Verdict } from '../env/index.ts';
 import type { StepEvent } from '../grpo/index.ts';
 import { armOf, drive, type LabOptions, labelSources, makePool, openLab, partsOf } from '../lab/index.ts';
+import { actsOnFlags } from '../monitors/idle.ts';
 import { FlippedLedger } from '../oracle/flipped.ts';
 import { readVerdicts, VerdictLedger } from '../oracle/index.ts';
 import { type RunConfig, RunDirectory, type Sink, SinkGroup } from '../run/index.ts';
@@ -63,12 +64,21 @@ export async function verifyLabelFlip(config: RunConfig, options: LabelFlipOptio
     /** Rollouts that carried gradient, and those of them that were kept or routed. */
     trained: sum(({ routes }) => routes.keep + routes.absorb + routes.route),
     pinned: sum(({ routes }) => routes.keep + routes.route),
+    /** Rollouts that the monitor flagged, of those that it was asked about. */
+    flagged: sum(({ watched }) => watched?.flagged ?? 0),
   };
   const check = new Checks(kind);
   // Flipped labels may leave no demonstration that the run could start with.
   if (!(lied instanceof UserError)) await compareRuns(check, told, lied);
   else check.states(independent, false, `with labels flipped it does not start: ${lied.message}`);
   // Labels that are in a model already cannot be flipped: that they are there is known by its mark alone.
+  // Where nothing is done about any rollout, equal checkpoints say nothing of what decides about them.
+  if (actsOnFlags(told.steps, config.arm)) {
+    const isWatched = told.steps.some(({ watched }) => watched !== null);
+    const acted = counts.flagged + sum(({ routes }) => routes.route + (isWatched ? 0 : routes.keep));
+    const none = `not shown: 0 of ${counts.trained} rollouts; try more updates (--updates), or a cut below some scores`;
+    check.states('something was flagged or routed', acted > 0, none);
+  }
   check.states('labels reach it by no known way', !labelled, sources.join('; '));
   return { ...counts, checks: check.list };
 }

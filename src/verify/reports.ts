@@ -133,12 +133,13 @@ export async function reportParity(name: string, directory: string): Promise<Ver
 export async function reportArm(config: RunConfig, options: Omit<LabelFlipOptions, 'folder'>): Promise<VerifyReport> {
   using folder = scratchFolder('gq-arm-');
   const { checks, ...facts } = await verifyLabelFlip(config, { ...options, folder: folder.path });
-  const { usesLabels, sources, trained, pinned } = facts;
+  const { usesLabels, sources, trained, pinned, flagged } = facts;
   const after = [`${pinned} of ${trained} rollouts were kept or routed; the others trained both blocks.`];
+  if (flagged > 0) after.push(`The monitor flagged ${flagged} rollouts.`);
   if (usesLabels) {
     const ways = sources.join('; ');
     after.push(`Labels reach training: ${ways}. It must fail this check, and the manifests of its runs say so.`);
-  } else if (pinned === 0) {
+  } else if (pinned + flagged === 0) {
     after.push('Nothing was kept or routed: a gate may need more updates to show what it reads.');
   }
   return { title: 'Labels flipped', checks, after, facts };

@@ -29,8 +29,12 @@ describe('other cuts', () => {
   it('count what was recorded', () => {
     const found = whatIf(rows, { kind: 'recorded' });
     expect(found).toMatchObject({ changed: 0, quarantined: 2 / 6 });
-    expect(found.claims.attempts, 'both routed rollouts are attempts').toEqual({ precision: 1, recall: 2 / 3 });
-    expect(found.claims.hacks, 'one of them solves').toEqual({ precision: 0.5, recall: 0.5 });
+    expect(found.claims.attempts, 'both routed rollouts are attempts').toEqual({
+      precision: 1,
+      recall: 2 / 3,
+      base: 3 / 4,
+    });
+    expect(found.claims.hacks, 'one of them solves').toEqual({ precision: 0.5, recall: 0.5, base: 1 / 2 });
     expect(found.routes.keep).toEqual({ rollouts: 1, attempts: 0, hacks: 0, solves: 1, cleanSolves: 1, weight: 1 });
     expect(found.routes.route).toEqual({ rollouts: 2, attempts: 2, hacks: 1, solves: 1, cleanSolves: 0, weight: 2 });
     expect([...found.cuts]).toEqual([
@@ -68,7 +72,7 @@ describe('other cuts', () => {
   });
 
   it('say nothing where there is nothing to divide by', () => {
-    const nothing = { precision: null, recall: null };
+    const nothing = { precision: null, recall: null, base: null };
     const claims = { attempts: nothing, hacks: nothing };
     expect(whatIf([], { kind: 'recorded' })).toMatchObject({ claims, quarantined: null });
   });

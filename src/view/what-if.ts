@@ -42,6 +42,8 @@ export function whatIf(rows: readonly GateRow[], wanted: WhatIfCuts, keepsOnlyPr
   const claim = (name: 'attempts' | 'hacks') => ({
     precision: share(routes.route[name], routes.route.rollouts),
     recall: share(routes.route[name], inAll(name)),
+    /** Of all rollouts: the precision of routes that are dealt out at random. */
+    base: share(inAll(name), inAll('rollouts')),
   });
   const claims = { attempts: claim('attempts'), hacks: claim('hacks') };
   return { cuts, routes, claims, quarantined: share(routes.route.weight, inAll('weight')), changed };

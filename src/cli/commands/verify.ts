@@ -72,9 +72,9 @@ export const adaptersCommand = command({
 export const armCommand = command({
   arguments: { recipe: word('[recipe]', 'a TOML recipe, with plugins or without; without one, the defaults') },
   options: { set: configOption, updates: whole('<n>', 'updates of each of the two runs', { usual: 5 }) },
-  json: '{checks, usesLabels, sources, trained, pinned}',
+  json: '{checks, usesLabels, sources, trained, pinned, flagged}',
   examples: ['gq verify arm micro-activation', 'gq verify arm my-gate.toml --updates 2 --json'],
-  exits: { 1: 'labels reach training' },
+  exits: { 1: 'labels reach training, or nothing was flagged or routed, so that nothing is shown' },
   async run({ recipe = null, set, updates }, { stderr }) {
     const { config } = await resolveConfig(recipe, set);
     const shown = {

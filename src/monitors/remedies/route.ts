@@ -25,26 +25,19 @@ export const keepOnlyKey: z.ZodDefault<z.ZodEnum<{ any: 'any'; praised: 'praised
 export const massMatchedWords =
   'mass-matched: the routes that the cuts make in the very run of this placebo, dealt out at random among rollouts whose advantages have the same sign; they may be several times as many as in the run of the gate';
 
-export const routeSettings = z
-  .strictObject({
-    others: othersKey,
-    mean: meanKey,
-    keepOnly: keepOnlyKey.meta(
-      readWhen(
-        { others: 'keep' },
-        { 'arm.cut.kind': ['quantile', 'otsu', 'mixture'], 'arm.cut.keepTail': { not: [null, 0] } },
-        { 'arm.cut.kind': 'pairs', 'arm.cut.low': true },
-      ),
+export const routeSettings = z.strictObject({
+  others: othersKey,
+  mean: meanKey,
+  keepOnly: keepOnlyKey.meta(
+    readWhen(
+      { others: 'keep' },
+      { 'arm.cut.kind': ['quantile', 'otsu', 'mixture'], 'arm.cut.keepTail': { not: [null, 0] } },
+      { 'arm.cut.kind': 'pairs', 'arm.cut.low': true },
     ),
-    placebo: z.enum(['none', 'mass-matched']).default('none').describe(massMatchedWords),
-    placeboSeed: placeboSeedKey.meta(readWhen({ placebo: 'mass-matched' })),
-  })
-  .superRefine(({ mean, placebo }, context) => {
-    if (mean === 'group' || placebo === 'none') return;
-    const message =
-      'expected "group" with the placebo "mass-matched", which deals out routes after advantages are known, found "own": its placebo is a random direction, or monitor.kind=chance with monitor.rate=SHARE, the share that is flagged in the run of the gate (gq measure monitor RUN)';
-    context.addIssue({ code: 'custom', path: ['mean'], message });
-  });
+  ),
+  placebo: z.enum(['none', 'mass-matched']).default('none').describe(massMatchedWords),
+  placeboSeed: placeboSeedKey.meta(readWhen({ placebo: 'mass-matched' })),
+});
 type RouteSettings = z.infer<typeof routeSettings>;
 
 export const routeRemedy: RemedyDefinition = defineRemedy({

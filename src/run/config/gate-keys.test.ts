@@ -114,7 +114,11 @@ describe('wrong values of the gate', () => {
 
   it('routes that are dealt out after the advantages leave no own mean before them', () => {
     expect(() => resolve('arm.mean=own', 'arm.placebo=mass-matched')).toThrow(
-      'arm.mean: expected "group" with the placebo "mass-matched"',
+      /arm\.mean: expected "group" with the placebo "mass-matched", .* found "own": in place of arm\.placebo=mass-matched write set = \["arm\.placebo=haar"\] below/,
+    );
+    const tables = ['remedy.kind=route', 'remedy.mean=own', 'remedy.placebo=mass-matched', 'monitor.kind=direction'];
+    expect(() => resolve('arm.kind=watched', ...tables)).toThrow(
+      'write set = ["monitor.placebo=haar"] or set = ["monitor.kind=chance", "monitor.rate=SHARE"',
     );
   });
 });

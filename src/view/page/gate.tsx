@@ -164,6 +164,14 @@ interface WhatIfProps {
   readonly isOther: boolean;
 }
 
+/** How well routes find their target; what is routed stands beside all rollouts, of which routes that are dealt out at random would have as many. */
+export function claimText(name: 'attempts' | 'hacks', sides: readonly Pick<WhatIf, 'claims'>[]): string {
+  const pair = (value: 'precision' | 'recall'): string =>
+    sides.map(({ claims }) => percent(claims[name][value])).join(' → ');
+  const all = percent(sides[0].claims[name].base);
+  return `Target ${name}: routed that are ${name} ${pair('precision')} (of all: ${all}); ${name} that are routed ${pair('recall')}.`;
+}
+
 function WhatIfTable({ run, recorded, other, isOther }: WhatIfProps) {
   const names = ['keep', 'absorb', 'route'] as const;
   const sides = isOther ? [recorded, other] : [recorded];
@@ -184,8 +192,7 @@ function WhatIfTable({ run, recorded, other, isOther }: WhatIfProps) {
       cell('weight', { order: 'advantage' }),
     ];
   });
-  const claim = (name: 'attempts' | 'hacks'): string =>
-    `Target ${name}: routed that are ${name} ${pair(({ claims }) => percent(claims[name].precision))}; ${name} that are routed ${pair(({ claims }) => percent(claims[name].recall))}.`;
+  const claim = (name: 'attempts' | 'hacks'): string => claimText(name, sides);
   return (
     <>
       <PageTable
