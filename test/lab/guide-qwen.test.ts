@@ -389,9 +389,9 @@ describe('the page', () => {
       'device.kind=wasm',
     ];
     const set = settings.flatMap((setting) => ['--set', setting]);
-    const { out } = await gq('experiment', join(recipes, 'qwen3-4b-study.toml'), ...set, '--dry-run');
-    const line =
-      /^(?:runs\/qwen3-4b-study\/)?(.+)\nruns {5}(\d+) of .*\ntime {5}about (.+); assumed .*\ndisk {5}(\S+ GB) of/gm;
+    const where = ['--out', 'not-begun'];
+    const { out } = await gq('experiment', join(recipes, 'qwen3-4b-study.toml'), ...set, ...where, '--dry-run');
+    const line = /^(?:not-begun\/)?(.+)\nruns {5}(\d+) of .*\ntime {5}about (.+); assumed .*\ndisk {5}(\S+ GB) of/gm;
     const printed = [...out.matchAll(line)].map(([, ...cells]) => cells);
     expect(printed).toHaveLength(10);
     expect(planRows).toEqual(printed);

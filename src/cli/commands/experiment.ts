@@ -24,7 +24,7 @@ import {
 } from '../../study/forecast.ts';
 import { type Report, runInProcesses } from '../../study/job.ts';
 import { measuring } from '../../study/rates.ts';
-import { type ExperimentEnd, type JobEnd, runPlan, runsLeft } from '../../study/run.ts';
+import { type ExperimentEnd, runPlan, runsLeft } from '../../study/run.ts';
 import { gpusFor, plannedGpus, planSlots } from '../../study/slots.ts';
 import {
   assumedOf,
@@ -219,11 +219,9 @@ async function leaveShared(
   const shared = sharedRuns(from);
   const isShared = ({ configHash, folder, config }: PlannedRun): boolean =>
     config.plugins.length === 0 && shared.has(configHash) && !existsSync(join(directory, folder));
-  const taken = plan.runs.filter(isShared);
-  if (taken.length === 0) return plan;
-  for (const { folder, configHash } of taken)
-    stderr.write(`${folder} is ${shared.get(configHash)}: not trained again\n`);
-  const there = taken.map((run) => ({ run, path: shared.get(run.configHash) ?? '' }));
+  const there = plan.runs.filter(isShared).map((run) => ({ run, path: shared.get(run.configHash) ?? '' }));
+  if (there.length === 0) return plan;
+  for (const { run, path } of there) stderr.write(`${run.folder} is ${path}: not trained again\n`);
   if (!dryRun) {
     await writeExperiment(directory, { ...plan, from: there.map(({ path }) => dirname(path)) });
     for (const [folder, runs] of groupBy(there, ({ path }) => dirname(path))) {
@@ -232,9 +230,7 @@ async function leaveShared(
     }
   }
   const rest = plan.runs.filter((run) => !isShared(run));
-  if (rest.length === 0) {
-    stdout.write(`every run is there; see: ${gqLine('results', directory)}\n`);
-  }
+  if (rest.length === 0) stdout.write(`every run is there; see: ${gqLine('results', directory)}\n`);
   return { ...plan, runs: rest };
 }
 
@@ -257,7 +253,8 @@ async function finishShared(
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, 'finishing this evaluation');
   const { signal } = interruption;
   const workerOf = (index: number) => new LabWorker(picture.reportOf(index, 0), signal);
-  return tellEnd(await runPlan(plan, directory, { indices, size: 1, signal, workerOf }), plan, context);
+  const { onEnd } = picture;
+  return tellEnd(await runPlan(plan, directory, { indices, size: 1, signal, workerOf, onEnd }), plan, context);
 }
 
 /** Runs that pay in one pack: beyond these, what they share is a small part of what they do. */
@@ -324,12 +321,7 @@ export async function executeExperiment(
   const promise = size > 1 ? 'saving every run of the pack' : 'finishing this update or evaluation, then saving';
   using interruption = onInterrupt({ write: (text) => picture.say(text.trim()) }, promise);
   const { signal } = interruption;
-  const onEnd = (index: number, { end, detail }: JobEnd): void => {
-    // The whole text stands at the end; whoever watches learns of it now.
-    const first = detail.split('\n', 1)[0];
-    if (end === 'failed') picture.say(`${plan.runs[index].folder} failed: ${first}`);
-    if (end === 'held') picture.say(`${plan.runs[index].folder} is left to ${first}`);
-  };
+  const { onEnd } = picture;
   const reportOf = (index: number, slot: number): Report => {
     const { folder, config } = plan.runs[index];
     const run = { config, path: join(directory, folder), atATime: Math.min(jobs * size, plan.runs.length), pack: size };

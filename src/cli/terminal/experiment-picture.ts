@@ -8,6 +8,7 @@ import type { ExperimentPlan } from '../../study/experiment.ts';
 import { type Forecast, gigabytes } from '../../study/forecast.ts';
 import type { Report, RunReport } from '../../study/job.ts';
 import { WorkEstimate } from '../../study/rates.ts';
+import type { JobEnd } from '../../study/run.ts';
 import type { TextSink } from '../command.ts';
 import { LivePicture } from './live-picture.ts';
 import { formatDuration } from './step-table.ts';
@@ -51,6 +52,13 @@ export class ExperimentPicture {
     if (picture.#atATime > 1 || shape.pack > 1) picture.#begin(statuses.filter((status) => status !== null).length);
     return picture;
   }
+
+  /** Of a run that did not end well the whole text stands at the end; whoever watches learns of it now. */
+  readonly onEnd = (index: number, { end, detail }: JobEnd): void => {
+    const [first] = detail.split('\n', 1);
+    if (end === 'failed') this.#picture.say(`${this.#plan.runs[index].folder} failed: ${first}`);
+    if (end === 'held') this.#picture.say(`${this.#plan.runs[index].folder} is left to ${first}`);
+  };
 
   #begin(finished: number): void {
     const { runs } = this.#plan;

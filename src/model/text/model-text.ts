@@ -3,6 +3,7 @@
  * prompt of one message, as it stands; several messages need a template, which says who speaks.
  */
 
+import { UserError } from '../../base/index.ts';
 import type { ModelFolder } from '../files/folder.ts';
 import type { ChatMessage } from './chat.ts';
 
@@ -23,10 +24,11 @@ export interface ModelText {
 
 export function modelText(folder: ModelFolder, enableThinking: boolean): ModelText {
   const { tokenizer, stopTokenIds } = folder;
+  const render = promptsOf(folder, enableThinking);
   return {
     stopTokens: stopTokenIds,
     controls: tokenizer.addedTexts,
-    prompt: (messages) => tokenizer.encode(promptOf(folder, messages, enableThinking)),
+    prompt: (messages) => tokenizer.encode(render(messages)),
     completion(text) {
       const ids = tokenizer.encode(text);
       const [stop] = stopTokenIds;
@@ -38,9 +40,18 @@ export function modelText(folder: ModelFolder, enableThinking: boolean): ModelTe
   };
 }
 
-function promptOf(folder: ModelFolder, messages: readonly ChatMessage[], enableThinking: boolean): string {
-  if (!folder.hasChat && messages.length === 1) return messages[0].content;
-  const { chat } = folder;
-  const thinking = chat.readsThinking ? { enableThinking } : {};
-  return chat.render(messages, { addGenerationPrompt: true, ...thinking });
+/** What is returned keeps no hold of the folder, whose files are large. */
+function promptsOf(folder: ModelFolder, enableThinking: boolean): (messages: readonly ChatMessage[]) => string {
+  if (folder.hasChat) {
+    const { chat } = folder;
+    const thinking = chat.readsThinking ? { enableThinking } : {};
+    return (messages) => chat.render(messages, { addGenerationPrompt: true, ...thinking });
+  }
+  const { directory } = folder;
+  return (messages) => {
+    if (messages.length === 1) return messages[0].content;
+    const expected = 'chat_template.jinja, or chat_template in tokenizer_config.json, which says who speaks';
+    const call = `prompt of ${messages.length} messages for ${directory}`;
+    throw new UserError({ call, expected, found: 'none in the folder' });
+  };
 }
