@@ -84,7 +84,11 @@ function about(format: 'peft' | 'merged', { source, base, state }: ExportCard, h
 
 function training({ trained, certificate: { adapter, words } }: ExportCard): string {
   const shape = `${adapter.family}, rank ${adapter.rank} for each block, ${adapter.modules} modules`;
-  const marks = [`- Labels in training: ${words.labels}`, `- Settings of training: ${words.settings}`];
+  const marks = [
+    `- Labels in training: ${words.labels}`,
+    `- Settings of training: ${words.settings}`,
+    `- Quarantine in these weights: ${words.quarantine}`,
+  ];
   if (trained === null) {
     const unknown = ['From a file of tensors, which does not say how it was trained', '', `- Adapter: ${shape}`];
     return ['## Training', '', ...unknown, ...marks].join('\n');

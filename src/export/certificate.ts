@@ -2,6 +2,7 @@
  * The deletion certificate of an export. It lists inputs and outputs by hash. It certifies that the written files compute what the
  * policy computes in deployed state (largest difference of logits on a fixed probe set, after reading the files back), and that the
  * quarantine is not in them: no row or column of it occurs in a PEFT tensor, and merged weights are the base plus the deployed change.
+ * It does not hold on a base that carries the quarantine of an earlier run, as the marks of the base and the manifest of the run say.
  */
 import { readdir } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
@@ -18,7 +19,15 @@ import { openDecoder } from '../verify/index.ts';
 /** Bounds on the largest difference of logits, relative to the largest logit. */
 const exportBounds: Readonly<Record<MergedDType, number>> = { F32: 1e-4, F16: 1e-2, BF16: 5e-2 };
 
-const unmarked: LabelMarks = { labels: 'unknown', settings: 'unknown' };
+const unmarked: LabelMarks = { labels: 'unknown', settings: 'unknown', quarantine: 'none' };
+
+const baseFindings: Readonly<Record<LabelMarks['quarantine'], readonly string[]>> = {
+  none: [],
+  kept: ['the base carries the quarantine of an earlier run, which nothing deleted'],
+  unknown: [
+    'whether the base carries the quarantine of an earlier run is not known: an earlier version exported it, or its marks cannot be read',
+  ],
+};
 
 const probe = { prompts: 8, tokens: 16, seed: 20 } as const;
 
@@ -75,22 +84,29 @@ export async function certify(source: ExportSource, directory: string) {
   const written = await Promise.all(
     formats.map(async (name) => (await readdir(join(directory, name))).map((file) => join(directory, name, file))),
   );
+  const { labels, settings, quarantine: mark } = marks;
+  const findings = state === 'deployed' ? baseFindings[mark] : [];
   return {
     kind: state === 'deployed' ? ('deletion certificate' as const) : ('export record' as const),
     state,
     schema: 2 as const,
     adapter: { family: adapter.family, rank: adapter.rank, modules: adapter.modules.length },
     base: source.base,
-    /** What labels had to do with these weights, and both in words. */
-    ...marks,
+    /** What labels had to do with these weights; in words also whether a quarantine is in them. */
+    ...{ labels, settings },
     words: markWords(marks),
     inputs: { ...inputs, ...model },
     outputs: await hashFiles(written.flat(), directory),
     probe: { ...probe, device: device.name },
-    /** The largest difference of logits between the full and the deployed policy, and the number of distinct quarantine vectors. */
-    quarantine: { effect: largestDifference(full, deployed), vectors: vectors.size },
+    /**
+     * The largest difference of logits between the full and the deployed policy, the number of distinct quarantine vectors, and whether a
+     * quarantine is in these weights, this one or that of an earlier run.
+     */
+    quarantine: { effect: largestDifference(full, deployed), vectors: vectors.size, mark },
     parts,
-    holds: parts.length > 0 && parts.every(({ holds }) => holds),
+    /** What else speaks against a deletion; with any, it does not hold. */
+    findings,
+    holds: parts.length > 0 && parts.every(({ holds }) => holds) && findings.length === 0,
   };
 }
 

@@ -81,7 +81,8 @@ async function resolveFile(path: string, options: ExportSourceOptions): Promise<
   const said = adapterMarks(checkpoint.metadata);
   return {
     checkpoint,
-    marks: { ...said, labels: labels ?? said.labels },
+    // Nobody knows whether it has a quarantine; deployed, it has none.
+    marks: { ...said, labels: labels ?? said.labels, quarantine: state === 'deployed' ? 'none' : 'unknown' },
     model: modelArgument(model),
     baseName: model,
     trained: null,
@@ -118,7 +119,7 @@ async function resolveRun(path: string, options: ExportSourceOptions): Promise<R
   const named = model ?? config.model;
   return {
     checkpoint,
-    marks: marksOf(manifest),
+    marks: marksOf(manifest, { deletes: state === 'deployed' }),
     model: folder,
     baseName: named.startsWith('micro') ? folder : named,
     trained: { path: run.path, manifest, update: wanted },

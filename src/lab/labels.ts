@@ -1,13 +1,13 @@
 /**
  * By what ways labels reach training: what an arm is given, what labels chose, and what a run inherits from models and from its parent.
- * Results never pool a run that any of them reached with others.
+ * Results never pool a run that any of them reached with others. By the same marks a run knows the quarantine of an earlier run in its base.
  */
 import { UserError } from '../base/index.ts';
 import { sha256Json } from '../base/node/index.ts';
 import type { LabelledCompletion, Task } from '../grpo/index.ts';
-import { labelMarksOf } from '../model/index.ts';
+import { joinMarks, labelMarksOf } from '../model/index.ts';
 import { openJudged, type VerdictLedger } from '../oracle/index.ts';
-import { hasTeacher, type Manifest, type RunConfig, RunDirectory } from '../run/index.ts';
+import { hasTeacher, type Manifest, marksOf, type RunConfig, RunDirectory } from '../run/index.ts';
 import { modelDirectory } from './model.ts';
 import type { Lab } from './open.ts';
 import { armOf, type Parts } from './parts.ts';
@@ -32,6 +32,17 @@ export async function labelSources(
       ? [`the run ${parent.run}, which it was forked from, used them`]
       : []),
   ];
+}
+
+/** A run with a quarantine of its own deletes that of its parent too, which is the same block of the same adapter. */
+export async function earlierQuarantine(
+  { model }: Pick<RunConfig, 'model'>,
+  { parent, hasQuarantine }: Pick<Manifest, 'parent' | 'hasQuarantine'>,
+): Promise<Pick<Manifest, 'earlierQuarantine'>> {
+  const base = await labelMarksOf(modelDirectory(model));
+  const forked = parent === null || hasQuarantine ? null : RunDirectory.open(parent.run).readManifest();
+  const { quarantine } = joinMarks([base, ...(forked === null ? [] : [marksOf(forked, { deletes: false })])]);
+  return quarantine === 'none' ? {} : { earlierQuarantine: quarantine };
 }
 
 /** Whether it is known what is an attempt, a hack and a solve: an environment outside may tell rewards alone. */

@@ -7,7 +7,7 @@ import { tasksName } from '../env/outside/names.ts';
 import { readRecord } from '../env/outside/record.ts';
 import { type Manifest, type RunConfig, type RunDirectory, runFormat } from '../run/index.ts';
 import { describeDevice, lanesWord, trainedFacts } from './assemble.ts';
-import { labelSources } from './labels.ts';
+import { earlierQuarantine, labelSources } from './labels.ts';
 import type { Lab } from './open.ts';
 import type { Warn } from './open-parts.ts';
 import { pluginRecords } from './plugins.ts';
@@ -27,6 +27,7 @@ export async function makeManifest(
     lab.pairs,
     lab.device,
   ]);
+  const facts = trainedFacts(arm, settings, sees, device);
   const modules = targetModules(folder.config, config.adapter.targets).map(({ name }) => name);
   return {
     format: runFormat,
@@ -44,7 +45,8 @@ export async function makeManifest(
         ? null
         : { attempted: generated.attempted, kept: generated.pairs.length, hash: generated.hash },
     ...outsideOf(run, config),
-    ...trainedFacts(arm, settings, sees, device),
+    ...facts,
+    ...(await earlierQuarantine(config, { ...facts, parent })),
     usesOracle: (await labelSources(config, parts, pairs, parent)).length > 0,
     plugins: pluginRecords(config.plugins),
     features: { modules: modules.sort(), rank: config.adapter.rank },
@@ -58,6 +60,18 @@ function outsideOf(run: RunDirectory, { data }: RunConfig): Pick<Manifest, 'outs
   const { address, name, fingerprint, tasks, hash } = readRecord(path);
   const outcomes = data['labels'] === true ? 'told' : 'unknown';
   return { outside: { address, name, fingerprint, tasks: tasks.length, hash, outcomes } };
+}
+
+/** Before hours of training: what this run deploys cannot be certified. */
+export async function warnOfEarlierQuarantine(manifest: Manifest, warn: Warn): Promise<void> {
+  const { hasQuarantine, earlierQuarantine, config } = manifest;
+  if (!hasQuarantine || earlierQuarantine === undefined) return;
+  await warn({
+    kind: 'warning',
+    name: 'earlier-quarantine',
+    message: `the base ${config.model} ${earlierQuarantine === 'kept' ? 'carries' : 'may carry'} the quarantine of an earlier run, which this run does not delete: gq export writes nothing of it as deployed`,
+    detail: { earlierQuarantine },
+  });
 }
 
 /** Whether a run began on a GPU without lanes. */

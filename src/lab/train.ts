@@ -26,7 +26,7 @@ import { admitConfig, resolveConfig } from './config.ts';
 import { expectFork, expectIdentity, pluginHash } from './identity.ts';
 import { tellUpdate } from './interrupt.ts';
 import { type Replacements, replacementNames } from './judge.ts';
-import { byteIdentity, compareDevices, makeManifest } from './manifest.ts';
+import { byteIdentity, compareDevices, makeManifest, warnOfEarlierQuarantine } from './manifest.ts';
 import { type Lab, openLab } from './open.ts';
 import { type Warn, wasAsked } from './open-parts.ts';
 import type { PackPlace } from './pack.ts';
@@ -196,7 +196,11 @@ async function prepare(lab: Lab, run: RunDirectory, beginning: Beginning): Promi
   // A run exists from here on: whatever was wrong before, on any rank, left nothing behind.
   await ranks.communicator.barrier();
   const { generated } = assembly;
-  if (writes && begun === null) await run.writeManifest({ ...(await makeManifest(lab, run, parent, assembly)), claim });
+  if (writes && begun === null) {
+    const manifest = await makeManifest(lab, run, parent, assembly);
+    await run.writeManifest({ ...manifest, claim });
+    await warnOfEarlierQuarantine(manifest, lab.warn);
+  }
   if (writes && generated !== null && !existsSync(run.generatedPairs)) {
     await writeFileAtomic(run.generatedPairs, formatPairsJson(generated.pairs));
   }

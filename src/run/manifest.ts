@@ -72,6 +72,8 @@ const manifestSchema = z.object({
     .nullable()
     .default(null),
   hasQuarantine: z.boolean(),
+  /** Whether the quarantine of an earlier run is in the base, or in the adapter that a run without a quarantine was forked from; absent: none that is known of. */
+  earlierQuarantine: z.enum(['kept', 'unknown']).optional(),
   plugins: z.array(z.object({ path: z.string(), hash: z.string() })),
   /** The device and what its bytes depend on (kernel variant, or GPU and precision), then the number of threads. */
   device: z.string(),
@@ -113,11 +115,17 @@ export type RunIdentity = DeepReadonly<z.infer<typeof identitySchema>>;
 
 export type Manifest = Omit<Stored, 'config'> & { readonly config: RunConfig };
 
-/** What labels had to do with a run, as the weights that it exports say. */
-export const marksOf = ({ usesOracle, config }: Pick<Manifest, 'usesOracle' | 'config'>): LabelMarks => ({
-  labels: usesOracle ? 'used' : 'none',
-  settings: config.notes.thresholds,
-});
+type Marked = Pick<Manifest, 'usesOracle' | 'config' | 'hasQuarantine' | 'earlierQuarantine'>;
+
+/** What the weights that a run exports say of labels and of quarantines. `deletes`: the run's own quarantine is left out of them. */
+export function marksOf(manifest: Marked, { deletes }: { readonly deletes: boolean }): LabelMarks {
+  const { usesOracle, config, hasQuarantine, earlierQuarantine = 'none' } = manifest;
+  return {
+    labels: usesOracle ? 'used' : 'none',
+    settings: config.notes.thresholds,
+    quarantine: hasQuarantine && !deletes ? 'kept' : earlierQuarantine,
+  };
+}
 
 /** Whether it is known what is an attempt, a hack and a solve of a run: an environment outside may have told rewards alone. */
 export const outcomesKnown = ({ outside }: Pick<Manifest, 'outside'>): boolean => outside?.outcomes !== 'unknown';

@@ -72,7 +72,12 @@ async function blaming(sink: Sink, what: string, work: () => void | Promise<void
 }
 
 type UpdateWarning = 'misjudged-pairs' | 'no-signal' | 'silent-monitor';
-type PreparationWarning = 'problems-left-out' | 'demonstration-left-out' | 'other-device' | 'outcomes-unknown';
+type PreparationWarning =
+  | 'problems-left-out'
+  | 'demonstration-left-out'
+  | 'other-device'
+  | 'outcomes-unknown'
+  | 'earlier-quarantine';
 
 interface Told<Kind extends string, Name extends string> {
   readonly kind: Kind;

@@ -14,7 +14,7 @@ const home = temporaryFolder();
 const folder = join(home, 'adapters');
 mkdirSync(folder);
 const path = join(folder, 'one');
-const marks = { labels: 'none', settings: 'fixed' } as const;
+const marks = { labels: 'none', settings: 'fixed', quarantine: 'none' } as const;
 await writePeft(path, policy.adapter, policy.decoder.config, 'nano', marks);
 
 /** How many of the loads were done, and what the first of the others was told. */

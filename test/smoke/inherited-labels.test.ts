@@ -62,9 +62,9 @@ describe('an export', () => {
     const certificate = JSON.parse(readFileSync(join(oracle, '..', 'deletion-certificate.json'), 'utf8'));
     expect(certificate).toMatchObject({ labels: 'used', settings: 'fixed' });
     expect([await labelMarksOf(oracle), await labelMarksOf(clean), await labelMarksOf(lab.model)]).toEqual([
-      { labels: 'used', settings: 'fixed' },
-      { labels: 'none', settings: 'label-informed' },
-      { labels: 'none', settings: 'fixed' },
+      { labels: 'used', settings: 'fixed', quarantine: 'none' },
+      { labels: 'none', settings: 'label-informed', quarantine: 'none' },
+      { labels: 'none', settings: 'fixed', quarantine: 'none' },
     ]);
   });
 
@@ -93,7 +93,7 @@ describe('an export', () => {
     for (const name of ['tokenizer.json', 'model.safetensors']) copyFileSync(join(lab.model, name), join(folder, name));
     const config = JSON.parse(readFileSync(join(lab.model, 'config.json'), 'utf8'));
     writeFileSync(join(folder, 'config.json'), JSON.stringify({ ...config, gradient_quarantine: { labels: 'none' } }));
-    expect(await labelMarksOf(folder)).toEqual({ labels: 'none', settings: 'unknown' });
+    expect(await labelMarksOf(folder)).toEqual({ labels: 'none', settings: 'unknown', quarantine: 'unknown' });
   });
 
   it('of the oracle arm hands labels on to a label-free arm that starts from it, and to that one’s export', async () => {
@@ -129,7 +129,7 @@ describe('an export', () => {
       data: () => file.read(name),
     }));
     await writeSafetensors(join(config, 'model.safetensors'), tensors, { format: 'pt' });
-    const used = { labels: 'used', settings: 'label-informed' };
+    const used = { labels: 'used', settings: 'label-informed', quarantine: 'none' };
     expect([await labelMarksOf(weights), await labelMarksOf(config)]).toEqual([used, { ...used, settings: 'fixed' }]);
   });
 });
@@ -144,7 +144,7 @@ it('a fork cannot call settings fixed that were label-informed in its parent, an
   expect(await gq(...fork)).toMatchObject({ code: 0 });
   const to = lab.path('forked-out');
   expect(await gq('export', lab.path('forked'), '--to', to, '--state', 'full')).toMatchObject({ code: 0 });
-  expect(await labelMarksOf(join(to, 'merged'))).toEqual({ labels: 'none', settings: 'label-informed' });
+  expect(await labelMarksOf(join(to, 'merged'))).toMatchObject({ labels: 'none', settings: 'label-informed' });
 });
 
 it('a judge whose model was trained with labels makes a run of labels', async () => {

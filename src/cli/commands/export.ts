@@ -80,7 +80,7 @@ export const exportCommand = command({
 });
 
 function certificateText(certificate: DeletionCertificate, to: string, hasQuarantine: boolean): string {
-  const { parts, quarantine, adapter, state, base, holds } = certificate;
+  const { parts, quarantine, adapter, state, base, findings, words: marks, holds } = certificate;
   const isWhole = state !== 'deployed';
   const words = state === 'full' ? 'as trained' : `with the quarantine at ${scaleOf(state, 0)}`;
   const lines = parts.map((part) => {
@@ -93,8 +93,8 @@ function certificateText(certificate: DeletionCertificate, to: string, hasQuaran
   });
   const effect = `the quarantine of this ${adapter.family} adapter moves logits by up to ${quarantine.effect.toExponential(2)}`;
   const removed = isWhole
-    ? `${words[0].toUpperCase()}${words.slice(1)}, nothing deleted${hasQuarantine ? `; ${effect}` : ''}.`
-    : `The policy as deployed: ${effect}, and is deleted.`;
+    ? `${words[0].toUpperCase()}${words.slice(1)}, nothing deleted${hasQuarantine ? `; ${effect}` : ''}. Quarantine in these weights: ${marks.quarantine}.`
+    : `The policy as deployed: ${effect}, and ${findings.length === 0 ? 'is deleted' : `is left out, but ${findings.join('; ')}`}.`;
   const trainedOn = base.isTrainedOn
     ? 'which the adapter was trained on'
     : 'as given: the adapter does not say what it was trained on';

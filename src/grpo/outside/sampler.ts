@@ -230,7 +230,7 @@ export class OutsideSampler implements Sampler, AsyncDisposable {
   async #load(name: string, adapter: Adapter): Promise<void> {
     const { folder, table, policy, model } = this.#options;
     this.#names.add(name);
-    const marks = { labels: 'unknown', settings: 'unknown' } as const;
+    const marks = { labels: 'unknown', settings: 'unknown', quarantine: 'unknown' } as const;
     await writePeft(join(folder, name), adapter, policy.decoder.config, model, marks);
     await this.#server.load(name, join(table.serverFolder ?? folder, name), new AbortController().signal);
   }

@@ -10,6 +10,7 @@ import { shellLine, UserError } from '../../base/index.ts';
 import { createFolder, sha256File, writeFileAtomic } from '../../base/node/index.ts';
 import { lastCheckpoint } from '../../evaluate/index.ts';
 import { openLab } from '../../lab/index.ts';
+import { joinMarks, labelMarksOf } from '../../model/index.ts';
 import type { RunConfig } from '../../run/index.ts';
 import {
   checkedTensors,
@@ -112,7 +113,8 @@ export async function exportDeployed(run: RunDirectory, path: string, call: stri
   }
   const { adapter } = await lab.at(lastCheckpoint(run));
   await createFolder(directory, async (made) => {
-    await writeMerged(made, folder, adapter, 'F32', marksOf(run.readManifest()));
+    const marks = [marksOf(run.readManifest(), { deletes: true }), await labelMarksOf(folder.directory)];
+    await writeMerged(made, folder, adapter, 'F32', joinMarks(marks));
     await writeFileAtomic(join(made, 'source.json'), stampedJson(source));
   });
   return directory;
