@@ -7,9 +7,8 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { z } from 'zod';
-import { groupBy, shellLine, UserError } from '../base/index.ts';
+import { shellLine, UserError } from '../base/index.ts';
 import { isDraftOf, makeFolder, sha256, waitForLock, writeFileAtomic } from '../base/node/index.ts';
-import { lastCheckpoint } from '../evaluate/index.ts';
 import type { Design } from '../report/design.ts';
 import { type Experiment, experimentSchema } from '../report/experiment-schema.ts';
 import {
@@ -28,7 +27,6 @@ import {
   isRun,
   type RunConfig,
   RunDirectory,
-  readState,
   readStored,
   registerName,
 } from '../run/index.ts';
@@ -337,33 +335,6 @@ export function isHidden(path: string): boolean {
 /** Whether a folder has checkpoints or events, but not the manifest without which they cannot be read. */
 function isDamaged(path: string): boolean {
   return !isRun(path) && ['checkpoints', 'events.jsonl'].some((name) => existsSync(join(path, name)));
-}
-
-/** Arms that left the same bytes: what they differ in had no effect, and a comparison of them compares a run with itself. A sentence for every group of trained runs of one seed, of different arms, whose last checkpoints hold the same adapter. */
-export function describeSameBytes(directory: string): string[] {
-  const ends = findExperiment(directory).runs.flatMap(({ path, arm }) => {
-    const end = endOf(path);
-    return end === null ? [] : [{ arm: arm ?? end.label, name: basename(path), key: `${end.seed} ${end.adapter}` }];
-  });
-  return [...groupBy(ends, ({ key }) => key).values()].flatMap((runs) => {
-    if (new Set(runs.map(({ arm }) => arm)).size < 2) return [];
-    const names = runs.map(({ name }) => name).join(' and ');
-    return [`${names} left the same bytes: what these arms differ in changed nothing`];
-  });
-}
-
-/** What a run left; null for one that is not over, and for one that cannot be read, which is told elsewhere. */
-function endOf(path: string) {
-  try {
-    const run = RunDirectory.open(path);
-    const { config, arm: label } = run.readManifest();
-    const update = lastCheckpoint(run);
-    if (update === 0 || !run.isSealed()) return null;
-    return { label, seed: config.seed, adapter: readState(run, update).hashes.adapter };
-  } catch (error) {
-    if (error instanceof UserError) return null;
-    throw error;
-  }
 }
 
 const runSchema = namedRunSchema.extend({

@@ -7,7 +7,7 @@ import { asTyped, gqLine } from '../../base/node/own-program.ts';
 import { keepSandboxes, onInterrupt, type PackPlace, tellUpdate } from '../../lab/index.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
 import { isBlind, recipeFrom, recipeName, recipePath } from '../../run/index.ts';
-import { describeSameBytes, expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
+import { expectFittingPlan, sharedRuns, writeExperiment } from '../../study/directory.ts';
 import type { ExperimentPlan, PlannedRun, Tell } from '../../study/experiment.ts';
 import { checkInputs, placeboWarning, planExperiment, readExperiment } from '../../study/experiment.ts';
 import {
@@ -25,6 +25,7 @@ import {
 import { type Report, runInProcesses } from '../../study/job.ts';
 import { measuring } from '../../study/rates.ts';
 import { type ExperimentEnd, runPlan, runsLeft } from '../../study/run.ts';
+import { describeSameBytes } from '../../study/same-bytes.ts';
 import { gpusFor, plannedGpus, planSlots } from '../../study/slots.ts';
 import {
   assumedOf,

@@ -27,8 +27,9 @@ import {
 } from '../../report/index.ts';
 import { isTraining } from '../../run/directory.ts';
 import { openResults } from '../../study/claim-progress.ts';
-import { describeSameBytes, findExperiment } from '../../study/directory.ts';
+import { findExperiment } from '../../study/directory.ts';
 import { questionFacts, questionsAbout } from '../../study/queue/folder.ts';
+import { describeSameBytes } from '../../study/same-bytes.ts';
 import {
   argument,
   type CallOf,
