@@ -33,13 +33,12 @@ beforeAll(async () => {
   rmSync(join(root, 'looped', 'events.jsonl'));
   symlinkSync('events.jsonl', join(root, 'looped', 'events.jsonl'));
   appendFileSync(join(root, 'damaged', 'rollouts.jsonl'), 'not JSON\n');
-  const folders = [
-    'gate-1',
-    'gate-2',
-    join('..', '..', outside, 'secret-1'),
-    `../${'../'.repeat(20)}${outside}/secret-1`,
-  ];
-  writeFileSync(join(root, 'plan', 'experiment.json'), JSON.stringify(plan(folders)));
+  writeFileSync(join(root, 'plan', 'experiment.json'), JSON.stringify(plan(['gate-1', 'gate-2'])));
+  const elsewhere = [join('..', '..', outside, 'secret-1'), `../${'../'.repeat(20)}${outside}/secret-1`];
+  for (const [i, folder] of elsewhere.entries()) {
+    mkdirSync(join(root, `elsewhere-${i}`));
+    writeFileSync(join(root, `elsewhere-${i}`, 'experiment.json'), JSON.stringify(plan([folder])));
+  }
   view = await startView(root, { script: '', style: '' }, { host: '127.0.0.1', port: 0 });
 });
 afterAll(() => view[Symbol.asyncDispose]());
@@ -61,6 +60,8 @@ describe('a folder that nobody made with care', () => {
       ['plan/gate-1', 'stopped'],
       ['plan/gate-2', 'stopped'],
     ]);
+    const told = value.experiments.flatMap(({ id, why }) => (id.startsWith('elsewhere') ? [why] : []));
+    expect(told).toEqual([expect.stringContaining('runs.0.folder'), expect.stringContaining('runs.0.folder')]);
     expect((await ask('run?id=linked')).status).toBe(400);
   });
 

@@ -186,5 +186,7 @@ export const treatments: readonly Treatment[] = [
     says: /blind seeds/,
   },
   { fits: /^gq pool make micro/, why: 'minutes of sampling', more: ' --problems 2' },
+  // As many rollouts as end a gate's warm-up: a check wants to see it route.
+  { fits: /^gq verify arm m/, why: long, more: sets([...short, 'sampling.promptsPerStep=16', 'sampling.group=8']) },
   { fits: /^gq verify arm /, why: long, more: sets(short) },
 ];
