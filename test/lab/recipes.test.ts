@@ -106,7 +106,9 @@ describe('the recipes of the package', () => {
 
   it('are all of these families', () => {
     expect(
-      recipes.filter((path) => !/\/(?:demo|(?:demo|micro|atlas|countdown|qwen3-4b|easy|stories)-[a-z0-9.-]+)\.toml$/.test(path)),
+      recipes.filter(
+        (path) => !/\/(?:demo|(?:demo|micro|atlas|countdown|qwen3-4b|easy|stories)-[a-z0-9.-]+)\.toml$/.test(path),
+      ),
     ).toEqual([]);
   });
 });

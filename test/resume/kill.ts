@@ -21,6 +21,9 @@ export interface KillReport {
   /** The update of the last checkpoint at each kill. */
   readonly resumedFrom: readonly number[];
   readonly differences: readonly string[];
+  /** Runs that began anew, the unbroken one and those that were over before their kills too, and the kills of all of them. */
+  readonly begun: number;
+  readonly allKills: number;
 }
 
 export interface KillOptions {
@@ -188,17 +191,20 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
     };
     let [pace, run] = [1, join(home, 'killed-1')];
     let resumedFrom = await killRun(run, pace);
+    let [begun, allKills] = [2, resumedFrom.length];
     // A machine that was busy while the whole run was timed may be faster now, so that a run is over before its kills.
     while (resumedFrom.length < kills) {
       pace /= 2;
       run = join(home, `killed-${pace}`);
       resumedFrom = await killRun(run, pace);
+      begun++;
+      allKills += resumedFrom.length;
     }
     // The last life needs no process of its own: nobody kills it.
     const ended = await runCli(['train', ...resumeArguments(run, [...fresh, '--out', run])], silent);
     if (ended !== 0) throw new Error(`gq train ended with ${ended} after the last kill`);
     const differences = compare(await fingerprint(run), await fingerprint(join(home, 'whole')));
-    return { kills: resumedFrom.length, resumedFrom, differences };
+    return { kills: resumedFrom.length, resumedFrom, differences, begun, allKills };
   } finally {
     rmSync(home, { recursive: true, force: true });
   }

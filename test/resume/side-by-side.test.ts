@@ -51,8 +51,8 @@ function liveSideBySide(out: string, stop: Stop): Promise<Life> {
   child.stdout.on('data', (chunk) => (text.out += chunk));
   child.stderr.on('data', (chunk) => (text.err += chunk));
   const watch = setInterval(() => {
-    // A process that has said nothing yet may not hear signals.
-    if (text.err === '' || !stop.when()) return;
+    // Before it says how many runs it trains, it reads plans and warns, and an interruption has nothing to say.
+    if (!text.err.includes('at a time') || !stop.when()) return;
     clearInterval(watch);
     child.kill(stop.signal);
   }, 10);

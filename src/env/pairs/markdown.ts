@@ -21,10 +21,9 @@ function* readPieces(text: string): Generator<Piece> {
   const lines = normaliseLineEnds(text).split('\n');
   for (let at = 0; at < lines.length; at++) {
     const line = at + 1;
-    const fence = /^(`{3,})[^`]*$|^(~{3,})/.exec(lines[at]);
+    const mark = fenceOf(lines[at]);
     const heading = /^(#{1,6})[ \t]+(.*)$/s.exec(lines[at]);
-    if (fence !== null) {
-      const mark = fence[1] ?? fence[2];
+    if (mark !== null) {
       const end = endOfBlock(lines, at + 1, mark);
       const closed = end >= 0;
       yield { kind: 'block', line, text: lines.slice(at + 1, closed ? end : undefined).join('\n'), closed };
@@ -36,10 +35,25 @@ function* readPieces(text: string): Generator<Piece> {
   }
 }
 
+/** How many of a sign a line begins with. No pattern counts them: its stack would not hold a line of millions. */
+function lengthOfRun(line: string, sign: string): number {
+  let length = 0;
+  while (line[length] === sign) length++;
+  return length;
+}
+
+/** The signs with which a line opens a block: three or more, and no backtick after backticks. */
+function fenceOf(line: string): string | null {
+  const length = lengthOfRun(line, line.startsWith('~') ? '~' : '`');
+  const isOpen = length >= 3 && (line.startsWith('~') || !line.includes('`', length));
+  return isOpen ? line.slice(0, length) : null;
+}
+
 /** The first line from here on that ends the block; -1: none. Lines before it are not looked at again, or a long file would take for ever. */
 function endOfBlock(lines: readonly string[], from: number, mark: string): number {
-  const only = mark[0] === '`' ? /^`+[ \t]*$/ : /^~+[ \t]*$/;
-  for (let at = from; at < lines.length; at++) if (lines[at].startsWith(mark) && only.test(lines[at])) return at;
+  for (let at = from; at < lines.length; at++) {
+    if (lines[at].startsWith(mark) && lines[at].slice(lengthOfRun(lines[at], mark[0])).trim() === '') return at;
+  }
   return -1;
 }
 
