@@ -53,7 +53,7 @@ it('how well flags find attempts stands before the arms, and flags by chance are
   const said = describeResults(results);
   const at = said.findIndex((line) => line.startsWith('Flags of attempts'));
   expect(said[at]).toBe(
-    'Flags of attempts while training: sees: recall 1.00, false flags 0.00 (AUROC 1.00); blind: recall 0.00, false flags 0.50 (AUROC 0.25: no better than chance).',
+    'Flags of attempts while training: sees: recall 1.00, false flags 0.00 (AUROC 1.00); blind: recall 0.00, false flags 0.50 (AUROC 0.25: about chance or below).',
   );
   expect(said[at + 1]).toMatch(/^sees: attempt/);
   const { statements } = resultsJson(results);

@@ -22,7 +22,7 @@ export function describeIdle({ arms }: Pick<Results, 'arms'>): string[] {
   });
 }
 
-/** AUROCs up to here are called no better than chance, which is 0.5. */
+/** Mean AUROCs below this are called about chance, which is 0.5, or below: a word for the reader, and no test. */
 const chanceAuroc = 0.55;
 
 /** Against attempts, means over seeds; flags by chance and flags that were not what was routed say nothing of a monitor. */
@@ -42,7 +42,7 @@ export function flagFacts({ results: { arms } }: { readonly results: Results }) 
 
 export function flagText({ judged }: ReturnType<typeof flagFacts>[number]): string {
   const parts = judged.map(({ arm, recall, falseFlags, auroc }) => {
-    const meaning = auroc !== null && auroc < chanceAuroc ? ': no better than chance' : '';
+    const meaning = auroc !== null && auroc < chanceAuroc ? ': about chance or below' : '';
     const separated = auroc === null ? '' : ` (AUROC ${auroc.toFixed(2)}${meaning})`;
     return `${arm}: recall ${recall.toFixed(2)}, false flags ${falseFlags.toFixed(2)}${separated}`;
   });

@@ -246,7 +246,7 @@ async function finishShared(
   if (indices.length === 0) return true;
   if (on === 'slurm') {
     const names = indices.map((index) => plan.runs[index].folder).join(', ');
-    context.stderr.write(`${names} in ${directory}: not evaluated as ${plan.experiment.name} plans it; ${sameCall(context)} without --on evaluates\n`); // biome-ignore format: one line
+    context.stderr.write(`${names} in ${directory} lack evaluations that ${plan.experiment.name} asks for; this call makes them where there is no --on slurm: ${sameCall(context)}\n`); // biome-ignore format: one line
     return true;
   }
   await using _sandboxes = keepSandboxes();
