@@ -33,6 +33,10 @@ function bytesIn(folder: string): number {
   return total(entries.map((each) => (each.isFile() ? statSync(join(each.parentPath, each.name)).size : 0)));
 }
 
+/** Whether a run was refused, or ended, because others have the GPU's memory. Every log tells how much is free. */
+export const foundNoMemory = (log: string): boolean =>
+  /fits into .* \(free on |that are free on|left to it now|out of memory/i.test(log);
+
 export function reportOf(run: string, arm: string): ArmReport {
   const steps: StepEvent[] = linesOf(join(run, 'events.jsonl')).filter(({ kind }) => kind === 'step');
   // An update that was trained again after a kill has two lines, and the newer counts.

@@ -40,7 +40,7 @@ import { assumedUpdateSeconds } from '../src/study/forecast.ts';
 import { planStudy, readStudy, type StudyStep } from '../src/study/steps.ts';
 import { gqProgram } from '../test/gq-command.ts';
 import { writeDemonstrations, writeProblems } from './claim-data.ts';
-import { reportOf } from './claim-report.ts';
+import { foundNoMemory, reportOf } from './claim-report.ts';
 import { peakVariable } from './device-peak.ts';
 
 const { values: given } = parseArgs({
@@ -207,6 +207,8 @@ const isSealed = (run: string): boolean => existsSync(join(run, 'seal.json'));
 
 interface Call {
   readonly code: number | null;
+  /** What ended it, where that was not its own doing. */
+  readonly signal: NodeJS.Signals | null;
   readonly text: string;
   /** Of the process's device: what the plan took for it, and the most that was in use. */
   readonly memory: { readonly plannedBytes: number; readonly peakBytes: number } | null;
@@ -225,11 +227,13 @@ async function called(words: readonly string[], name: string, stop: () => boolea
   closeSync(file);
   const end = setTimeout(() => child.kill('SIGINT'), Math.max(1, 1000 * (seconds - 12 - passed())));
   const watch = setInterval(() => stop() && child.kill('SIGKILL'), 20);
-  const code = await new Promise<number | null>((done, fail) => child.on('error', fail).on('close', done));
+  const { code, signal } = await new Promise<Pick<Call, 'code' | 'signal'>>((done, fail) => {
+    child.on('error', fail).on('close', (code, signal) => done({ code, signal }));
+  });
   clearInterval(watch);
   clearTimeout(end);
   const memory = existsSync(peak) ? JSON.parse(readFileSync(peak, 'utf8')) : null;
-  return { code, text: readFileSync(log, 'utf8'), memory };
+  return { code, signal, text: readFileSync(log, 'utf8'), memory };
 }
 
 interface Arm {
@@ -253,11 +257,11 @@ async function rehearse({ step, arm }: Arm): Promise<boolean> {
     killed = code === null ? passed() - began : null;
     say(`${name}: ${killed === null ? `not killed, ended with ${code}` : `killed after update ${killAt}`}`);
   }
-  const { code, text, memory } = await called(call, name, () => false);
+  const { code, signal, text, memory } = await called(call, name, () => false);
   const took = passed() - began;
   // A run is sealed before it is evaluated.
   const done = isSealed(run) && code === 0;
-  if (!done && jobs > 1 && /that are free on|left to it now|out of memory/i.test(text)) {
+  if (!done && jobs > 1 && foundNoMemory(text)) {
     say(`${name}: no memory beside the others, again later`);
     return false;
   }
@@ -290,7 +294,11 @@ async function rehearse({ step, arm }: Arm): Promise<boolean> {
     ...{
       gradientNorms,
       phases,
-      why: done ? null : ended ? 'no time for the rest' : (text.match(/failed: .*/g)?.at(-1) ?? text.slice(-300)),
+      why: done
+        ? null
+        : ended
+          ? 'no time for the rest'
+          : `${signal === null ? '' : `ended by ${signal}: `}${text.match(/failed: .*/g)?.at(-1) ?? text.slice(-300)}`,
     },
   };
   if (done || ended || code !== 75) appendFileSync(results, `${JSON.stringify(line)}\n`);

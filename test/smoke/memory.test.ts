@@ -2,6 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { foundNoMemory } from '../../bench/claim-report.ts';
 import { findStart } from '../../src/adapters/index.ts';
 import { UserError } from '../../src/base/errors.ts';
 import { runCli } from '../../src/cli/program.ts';
@@ -253,6 +254,11 @@ describe('a run that does not fit', () => {
     }
     return 'fits';
   };
+
+  it('is told by the rehearsal of the study from one whose log says how much was free', () => {
+    expect(foundNoMemory(refuse(32))).toBe(true);
+    expect(foundNoMemory(renderPlan(plan, { bytes: gibibytes(52), source: 'free on a GPU' }))).toBe(false);
+  });
 
   it('is refused with its parts and what to lower, by as much as would do', () => {
     expect(refuse(52)).toBe('fits');
