@@ -324,15 +324,17 @@ describe('the page', () => {
       .split('\n')
       .map((line) => line.replaceAll('"', '').split(','));
     const rows = lines.map((line) => Object.fromEntries(columns.map((column, i) => [column, line[i]])));
-    const measured = rows.filter(({ shape, updates }) => shape === '4b' && updates === '6');
-    expect(measured).toHaveLength(9);
+    const isFull = ({ experiment, commit }: (typeof rows)[number]) =>
+      experiment === 'qwen3-4b-long' && commit === '7f41d5d2';
+    const measured = rows.filter((row) => row['shape'] === '4b' && (row['updates'] === '6' || isFull(row)));
+    expect(measured).toHaveLength(15);
     const steps = await stepsOf(name);
     for (const { experiment, arm, updateSeconds, evaluationSeconds } of measured) {
       const step = steps.find(({ plan }) => plan.experiment.name === experiment);
       const run = step?.plan.runs.find((each) => each.arm === arm);
       if (step?.assumed === undefined || run === undefined) continue;
       const apart = Math.abs(Number(updateSeconds) / assumedUpdateSeconds(step.assumed, run.config) - 1);
-      expect(apart, arm).toBeLessThan(0.1);
+      expect(apart, arm).toBeLessThan(0.15);
       const evaluation = Number(evaluationSeconds || step.assumed.evaluationSeconds) / step.assumed.evaluationSeconds;
       expect(Math.abs(evaluation - 1), arm).toBeLessThan(0.2);
     }

@@ -129,14 +129,21 @@ describe('the rehearsal of the study', () => {
       const shares = rows.filter((row) => fits(row) && row[measured]).map((row) => Number(row[measured]) / Number(row[planned])); // biome-ignore format: one line
       return `${shares.filter((share) => Math.abs(share - 1) <= 0.2).length} of ${shares.length}`;
     };
-    const fits: Readonly<Record<string, (row: (typeof rows)[number]) => boolean>> = {
+    type Row = (typeof rows)[number];
+    const isPresent = (row: Row) => row['commit'] === '7f41d5d2';
+    const isSmall = (row: Row) => row['shape'] === '0.6b' && row['updates'] === '20' && row['done'] === 'true';
+    const isFull = (row: Row) => row['experiment'] === 'qwen3-4b-long' && row['jobs'] === '1' && row['shape'] === '4b';
+    const fits: Readonly<Record<string, (row: Row) => boolean>> = {
       'two updates at 4B': (row) => row['shape'] === '4b' && row['updates'] === '2' && row['jobs'] !== '1',
-      'twenty updates at 0.6B': (row) => row['shape'] === '0.6b' && row['updates'] === '20',
+      'twenty updates at 0.6B, 24 tokens, an earlier': (row) => isSmall(row) && !isPresent(row),
+      'twenty updates at 0.6B, 24 tokens, the present': (row) => isSmall(row) && isPresent(row),
       'two updates at 0.6B': (row) => row['shape'] === '0.6b' && row['updates'] === '2',
       'sixty updates of vanilla': (row) => row['updates'] === '60',
       'a gate on gradients': (row) => row['updates'] === '15',
-      'six updates of nine kinds': (row) => row['updates'] === '6',
-      'the full preset': (row) => row['experiment'] === 'qwen3-4b-long' && row['jobs'] === '1' && row['shape'] === '4b',
+      'six updates of nine kinds': (row) => row['updates'] === '6' && !isPresent(row),
+      'the full preset, half': (row) => isFull(row) && !isPresent(row),
+      'six updates of three kinds': (row) => row['updates'] === '6' && isPresent(row),
+      'the full preset as it is': (row) => isFull(row) && isPresent(row),
     };
     const figures = [
       ['updateSeconds', 'assumedUpdateSeconds'],
@@ -156,16 +163,20 @@ describe('the rehearsal of the study', () => {
           expect(cells[i], name).toMatch(new RegExp(`^${count(measured, planned, fit)}\\b`));
       }
     }
-    const kinds = rows.filter((row) => fits['six updates of nine kinds'](row) || fits['the full preset'](row));
-    expect(kinds).toHaveLength(12);
-    for (const row of kinds) {
+    const tabled = rows.filter((row) => row['shape'] === '4b' && (row['updates'] === '6' || isFull(row)));
+    expect(tabled.filter(isPresent)).toHaveLength(6);
+    expect(tabled).toHaveLength(18);
+    const [, present, earlier] = page.split(/^## (?=The present|Six updates)/m);
+    const shareOf = (row: Row, measured: string, planned: string) => (Number(row[measured]) / Number(row[planned])).toFixed(2); // biome-ignore format: one line
+    for (const row of tabled) {
       const [step, arm] = [row['experiment'].replace('qwen3-4b-', ''), row['arm']];
-      const line = page.split('\n').find((each) => each.startsWith(`| \`${step}\`, ${arm}`)) ?? '';
-      const [, plan, seconds, share, , , evaluation] = line.split('|').slice(1).map((cell) => cell.replaceAll('*', '').trim()); // biome-ignore format: one line
-      const shareOf = (measured: string, planned: string) => (Number(row[measured]) / Number(row[planned])).toFixed(2);
-      expect([Number(plan), share], arm).toEqual([Number(row['assumedUpdateSeconds']), shareOf('updateSeconds', 'assumedUpdateSeconds')]); // biome-ignore format: one line
+      const line = (isPresent(row) ? present : earlier).split('\n').find((each) => each.startsWith(`| \`${step}\`, ${arm}`)) ?? ''; // biome-ignore format: one line
+      const [, plan, seconds, share, ...rest] = line.split('|').slice(1, -1).map((cell) => cell.replaceAll('*', '').trim()); // biome-ignore format: one line
+      expect([Number(plan), share], arm).toEqual([Number(row['assumedUpdateSeconds']), shareOf(row, 'updateSeconds', 'assumedUpdateSeconds')]); // biome-ignore format: one line
       expect(Number(row['updateSeconds']).toFixed(seconds.split('.')[1].length), arm).toBe(seconds);
-      expect(evaluation, arm).toBe(row['evaluationSeconds'] === '' ? '' : shareOf('evaluationSeconds', 'assumedEvaluationSeconds')); // biome-ignore format: one line
+      const evaluation = row['evaluationSeconds'] === '' ? '' : shareOf(row, 'evaluationSeconds', 'assumedEvaluationSeconds'); // biome-ignore format: one line
+      const memory = isPresent(row) ? [shareOf(row, 'peakMiB', 'plannedMiB')] : [];
+      expect(rest.slice(isPresent(row) ? 3 : 2), arm).toEqual([evaluation, ...memory]);
     }
   });
 
