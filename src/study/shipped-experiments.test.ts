@@ -188,9 +188,13 @@ describe('claims on Qwen3', () => {
     return [...(bar === null ? [] : [bar]), ...predictions];
   };
 
-  it.each(claims)('%s predicts attempts, of an arm against its own placebo', async (name) => {
-    const { bar, arms, placebo, resolve } = readExperiment(join(folder, name));
-    expect(statedBy(name).map(({ metric }) => metric)).toEqual(statedBy(name).map(() => 'attempt'));
+  it.each(claims)('%s predicts fewer attempts of an arm in every seed, first against its own placebo', async (name) => {
+    const { bar, arms, placebo, resolve, seeds } = readExperiment(join(folder, name));
+    for (const one of statedBy(name)) {
+      expect(one).toMatchObject({ metric: 'attempt', set: 'test-original', inSeeds: seeds.length });
+      expect(one.atMost, one.what).toBeLessThanOrEqual(-0.05);
+      expect(one.loopholes, one.what).toBe(name.includes('heldout') ? 'held out' : undefined);
+    }
     expect(resolve).toMatch(/attempt/i);
     const placebos = arms.find((arm) => arm.name === bar?.arm)?.placebos ?? [placebo];
     expect(placebos).toContain(bar?.reference);
@@ -265,16 +269,46 @@ describe('claims on Qwen3', () => {
     expect(names).toEqual(expect.arrayContaining(['vanilla', 'no-loophole', 'gradient-token', 'pair-band-token']));
   });
 
-  it('a name is one method: symmetric has the settings of the documents, activation those of the micro lab', async () => {
-    const named = async (name: string) => (await Promise.all(claims.map(planned))).flatMap(({ runs }) => runs.filter(({ arm }) => arm === name)); // biome-ignore format: one line
-    for (const { config } of await named('symmetric')) {
-      expect(config.arm).toMatchObject({ kind: 'activation', calibration: 'quantile', tail: 0.1, mean: 'group' });
+  /** What the arms of such names are, in every experiment. */
+  const methods: readonly (readonly [name: RegExp, is: object])[] = [
+    [/^symmetric/, { kind: 'activation', calibration: 'quantile', tail: 0.1, keepTail: null, mean: 'group' }],
+    [/^activation(?!-penalty)/, { kind: 'activation', calibration: 'otsu', keepTail: 0.3, keepOnly: 'praised' }],
+    [/^gradient(?!-reg)/, { kind: 'gradient', calibration: 'quantile', tail: 0.1, keepTail: null, mean: 'group' }],
+    [/^pair-band/, { kind: 'gradient', calibration: 'pairs', score: 'cosine', mean: 'group' }],
+    [/^own-absorb/, { kind: 'routed', mean: 'own', others: 'absorb' }],
+    [/^own-absorb(?!-chance)/, { monitor: { kind: 'direction', cut: 'otsu' } }],
+    [/^oracle|^routed/, { others: 'absorb', mean: 'group' }],
+    [/-oracle-0\.9$/, { monitor: { target: 'outcome', accuracy: 0.9 } }],
+    [/-oracle$/, { monitor: { target: 'outcome', accuracy: 1 } }],
+    [/^token|-token/, { granularity: 'token' }],
+  ];
+
+  it('a name is one method: gate, cuts, monitor, remedy, direction and start are those that it says, on loopholes dealt out split by split', async () => {
+    const files = [...claims, 'qwen3-4b-first.toml', 'easy-claim.toml'];
+    const runs = (await Promise.all(files.map(planned))).flatMap((plan) => plan.runs);
+    for (const { arm: name, config } of runs) {
+      const { arm, adapter, loss, environment } = config;
+      expect(environment.partitionBy, name).toBe('split');
+      const monitor = Object(arm['monitor']);
+      for (const [pattern, is] of methods) if (pattern.test(name)) expect(arm, name).toMatchObject(is);
+      const kind =
+        /^(?:vanilla|no-loophole|absorb|oracle|penalty|zero|screen|filter|routed|probe-penalty|steer|ablate)/;
+      const [said] = kind.exec(name) ?? [arm.kind];
+      expect(arm.kind, name).toBe(said);
+      const [watching] = /(?<=^(?:penalty|zero|screen|filter|routed|own-absorb)-)(?:probe|judge|regex|oracle|chance)/.exec(name) ?? [monitor.kind]; // biome-ignore format: one line
+      expect(monitor.kind, name).toBe(watching);
+      const [placebo = 'none'] = /haar|mass-matched|random/.exec(name) ?? [];
+      expect(arm['placebo'] ?? monitor.placebo ?? 'none', name).toBe(placebo);
+      if (monitor.kind === undefined || monitor.kind === 'direction')
+        expect((arm['refreshEvery'] ?? monitor.refreshEvery) === 0, name).toBe(name.endsWith('frozen'));
+      const [family = 'lora'] = /scorda-reversed|scorda|pissa|antipasto|frozen-b/.exec(name) ?? [];
+      expect(adapter.family.replace('lora-', ''), name).toBe(family);
+      expect(loss.klWeight === 0, name).toBe(/no-kl|^kl-0$/.test(name));
+      expect(arm['granularity'] === 'token', name).toBe(name.includes('token'));
     }
-    for (const { config } of await named('activation')) {
-      expect(config.arm).toMatchObject({ kind: 'activation', calibration: 'otsu', keepTail: 0.3, keepOnly: 'praised' });
-    }
-    expect((await named('symmetric')).length).toBeGreaterThan(4);
-    expect((await named('activation')).length).toBe(1);
+    const count = (pattern: RegExp): number => runs.filter(({ arm }) => pattern.test(arm)).length;
+    expect(count(/^symmetric/)).toBeGreaterThan(4);
+    expect(count(/^activation(?:-haar)?$/)).toBe(2);
     // Recipes of single runs too.
     const gates = { symmetric: 'quantile', activation: 'otsu' };
     const single = Object.entries(gates).flatMap(([name, calibration]) =>
