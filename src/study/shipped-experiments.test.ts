@@ -235,6 +235,14 @@ describe('claims on Qwen3', () => {
     expect(pool).toEqual(pool.map(() => ['tag:pool-derived']));
   });
 
+  it('the audit says how many runs and arms the claim has', async () => {
+    const { seeds, arms } = readExperiment(join(folder, 'qwen3-4b-claim.toml'));
+    const audit = readFileSync(join(folder, '../docs/seed-audit.md'), 'utf8');
+    expect(audit).toContain(
+      `\`qwen3-4b-claim\` is ${seeds.length * arms.length} runs of one command (${arms.length} arms`,
+    );
+  });
+
   it('one step decides by attempts of vanilla alone, on problems of training: what it shows is that there is something to remove', () => {
     const { arms, bar } = readExperiment(join(folder, 'qwen3-4b-first.toml'));
     expect(arms.map(({ name }) => name)).toEqual(['vanilla']);
@@ -248,11 +256,14 @@ describe('claims on Qwen3', () => {
     });
   });
 
-  it('the gates of the documents have a control of the same routed mass, by token too', async () => {
+  it('the gates of the documents have a control of the same routed mass, by token too, and are predicted below it and below a random direction', async () => {
     const { runs } = await planned('qwen3-4b-seeds.toml');
     const matched = runs.filter(({ config }) => config.arm['placebo'] === 'mass-matched').map(({ arm }) => arm);
     const gates = ['gradient', 'gradient-token', 'pair-band', 'pair-band-token', 'symmetric'];
     expect(matched).toEqual(gates.map((gate) => `${gate}-mass-matched`));
+    const stated = statedBy('qwen3-4b-seeds.toml').map(({ arm, reference }) => `${arm} < ${reference}`);
+    for (const control of ['haar', 'mass-matched'])
+      expect(stated).toEqual(expect.arrayContaining(gates.map((gate) => `${gate} < ${gate}-${control}`)));
     const frozen = runs.filter(({ config: { arm } }) => JSON.stringify(arm).includes('"refreshEvery":0'));
     expect(frozen.map(({ arm }) => arm)).toEqual([...gates, 'own-absorb'].map((gate) => `${gate}-frozen`)); // biome-ignore format: one line
   });

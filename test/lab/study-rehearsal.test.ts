@@ -156,6 +156,11 @@ describe('the rehearsal of the study', () => {
           expect(cells[i], name).toMatch(new RegExp(`^${count(measured, planned, fit)}\\b`));
       }
     }
+    const tried = rows.filter(fits['two updates at 4B']);
+    const [done, added] = [tried.filter((row) => row['done'] === 'true').length, 2];
+    expect(page).toContain('two, gates by token with frozen directions, were added since and not rehearsed');
+    for (const name of ['docs/seed-audit.md', 'docs/guide/qwen3-4b.md'])
+      expect(readFileSync(name, 'utf8')).toContain(`${done} of ${tried.length + added} arms made two updates`);
     const kinds = rows.filter((row) => fits['six updates of nine kinds'](row) || fits['the full preset'](row));
     expect(kinds).toHaveLength(12);
     for (const row of kinds) {
