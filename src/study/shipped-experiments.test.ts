@@ -12,6 +12,7 @@ import { noDesign } from '../report/design.ts';
 import type { Experiment } from '../report/experiment-schema.ts';
 import type { RunConfig } from '../run/config/schema.ts';
 import { type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
+import { readStudy } from './steps.ts';
 
 const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
 const files = readdirSync(folder).filter((name) => /^\[\[arms\]\]/m.test(readFileSync(join(folder, name), 'utf8')));
@@ -150,6 +151,18 @@ describe('what pairs know of the loopholes that are trained', () => {
     },
   );
 
+  it.each(['qwen3-4b-heldout.toml', 'micro-heldout.toml'])(
+    '%s: no held-out loophole, but in the arm that is named for it',
+    async (name) => {
+      for (const { arm, config } of (await planned(name)).runs) {
+        const { pairs, environment } = config;
+        const shown = shownLoopholes((await loadPairs(pairs.file ?? 'micro', pairs.select)).pairs, environment.heldOutLoopholes); // biome-ignore format: one line
+        expect(environment.heldOutLoopholes.length, arm).toBeGreaterThan(0);
+        expect([shown.length > 0, pairs.allowHeldOut], arm).toEqual(Array(2).fill(arm.endsWith('all-loopholes')));
+      }
+    },
+  );
+
   it('README says how many of the micro pairs show the trained exploit, and names the rule that labels suggested', async () => {
     const { pairs } = await loadPairs('micro', []);
     const shown = pairs.filter((pair) => shownLoopholes([pair], ['run_tests']).length > 0);
@@ -243,6 +256,20 @@ describe('claims on Qwen3', () => {
     );
   });
 
+  it('the guide says what the study assumes of updates and evaluations', () => {
+    const study = readStudy(join(folder, 'qwen3-4b-study.toml'));
+    const long = study?.steps.find(({ experiment }) => experiment === 'qwen3-4b-long.toml');
+    const [fast, full] = [study, long].map((of) => {
+      const { updateSeconds = 0, more = {}, evaluationSeconds } = of?.assumed ?? {};
+      const gradient = updateSeconds + more['arm.kind=gradient'];
+      return { updateSeconds, gradient, more, evaluationSeconds };
+    });
+    const token = fast.gradient + fast.more['arm.kind=gradient arm.granularity=token'];
+    const judge = fast.updateSeconds + fast.more['arm.monitor.kind=judge'];
+    const said = `${fast.updateSeconds} s an update, ${fast.gradient} with features of gradients, ${token} of these by token, ${judge} with a judge, and ${fast.evaluationSeconds} s an evaluation; in \`long\` ${full.updateSeconds}, ${full.gradient} and ${full.evaluationSeconds} s`;
+    expect(readFileSync(join(folder, '../docs/guide/qwen3-4b.md'), 'utf8')).toContain(said);
+  });
+
   it('one step decides by attempts of vanilla alone, on problems of training: what it shows is that there is something to remove', () => {
     const { arms, bar } = readExperiment(join(folder, 'qwen3-4b-first.toml'));
     expect(arms.map(({ name }) => name)).toEqual(['vanilla']);
@@ -279,63 +306,22 @@ describe('claims on Qwen3', () => {
     expect([baseline, ceiling]).toEqual(['vanilla', 'no-loophole']);
     expect(names).toEqual(expect.arrayContaining(['vanilla', 'no-loophole', 'gradient-token', 'pair-band-token']));
   });
-
-  /** What the arms of such names are, in every experiment. */
-  const methods: readonly (readonly [name: RegExp, is: object])[] = [
-    [/^symmetric/, { kind: 'activation', calibration: 'quantile', tail: 0.1, keepTail: null, mean: 'group' }],
-    [/^activation(?!-penalty)/, { kind: 'activation', calibration: 'otsu', keepTail: 0.3, keepOnly: 'praised' }],
-    [/^gradient(?!-reg)/, { kind: 'gradient', calibration: 'quantile', tail: 0.1, keepTail: null, mean: 'group' }],
-    [/^pair-band/, { kind: 'gradient', calibration: 'pairs', score: 'cosine', mean: 'group' }],
-    [/^own-absorb/, { kind: 'routed', mean: 'own', others: 'absorb' }],
-    [/^own-absorb(?!-chance)/, { monitor: { kind: 'direction', cut: 'otsu' } }],
-    [/^oracle|^routed/, { others: 'absorb', mean: 'group' }],
-    [/-oracle-0\.9$/, { monitor: { target: 'outcome', accuracy: 0.9 } }],
-    [/-oracle$/, { monitor: { target: 'outcome', accuracy: 1 } }],
-    [/^token|-token/, { granularity: 'token' }],
-  ];
-
-  it('a name is one method: gate, cuts, monitor, remedy, direction and start are those that it says, on loopholes dealt out split by split', async () => {
-    const files = [...claims, 'qwen3-4b-first.toml', 'easy-claim.toml'];
-    const runs = (await Promise.all(files.map(planned))).flatMap((plan) => plan.runs);
-    for (const { arm: name, config } of runs) {
-      const { arm, adapter, loss, environment } = config;
-      expect(environment.partitionBy, name).toBe('split');
-      const monitor = Object(arm['monitor']);
-      for (const [pattern, is] of methods) if (pattern.test(name)) expect(arm, name).toMatchObject(is);
-      const kind =
-        /^(?:vanilla|no-loophole|absorb|oracle|penalty|zero|screen|filter|routed|probe-penalty|steer|ablate)/;
-      const [said] = kind.exec(name) ?? [arm.kind];
-      expect(arm.kind, name).toBe(said);
-      const [watching] = /(?<=^(?:penalty|zero|screen|filter|routed|own-absorb)-)(?:probe|judge|regex|oracle|chance)/.exec(name) ?? [monitor.kind]; // biome-ignore format: one line
-      expect(monitor.kind, name).toBe(watching);
-      const [placebo = 'none'] = /haar|mass-matched|random/.exec(name) ?? [];
-      expect(arm['placebo'] ?? monitor.placebo ?? 'none', name).toBe(placebo);
-      if (monitor.kind === undefined || monitor.kind === 'direction')
-        expect((arm['refreshEvery'] ?? monitor.refreshEvery) === 0, name).toBe(name.endsWith('frozen'));
-      const [family = 'lora'] = /scorda-reversed|scorda|pissa|antipasto|frozen-b/.exec(name) ?? [];
-      expect(adapter.family.replace('lora-', ''), name).toBe(family);
-      expect(loss.klWeight === 0, name).toBe(/no-kl|^kl-0$/.test(name));
-      expect(arm['granularity'] === 'token', name).toBe(name.includes('token'));
-    }
-    const count = (pattern: RegExp): number => runs.filter(({ arm }) => pattern.test(arm)).length;
-    expect(count(/^symmetric/)).toBeGreaterThan(4);
-    expect(count(/^activation(?:-haar)?$/)).toBe(2);
-    // Recipes of single runs too.
-    const gates = { symmetric: 'quantile', activation: 'otsu' };
-    const single = Object.entries(gates).flatMap(([name, calibration]) =>
-      recipes.flatMap((recipe) => (recipe.endsWith(`-${name}.toml`) ? [{ recipe, calibration }] : [])),
-    );
-    for (const { recipe, calibration } of single) {
-      const { config } = await resolveConfig(join(folder, recipe), recipe.startsWith('qwen') ? ['model=folder', 'data.path=problems.jsonl'] : []); // biome-ignore format: one line
-      expect(config.arm, recipe).toMatchObject({ kind: 'activation', calibration });
-    }
-    expect(single.map(({ recipe }) => recipe)).toContain('micro-activation.toml');
-  });
 });
 
 const recipes = readdirSync(folder).filter((name) => !files.includes(name) && !name.endsWith('study.toml'));
 
 describe('the public preset', () => {
+  it.each([
+    ['fast', { updates: 60, sampling: { group: 8, promptsPerStep: 8, maxNewTokens: 512 } }],
+    ['full', { updates: 200, sampling: { group: 4, promptsPerStep: 64, maxNewTokens: 1536 } }],
+  ])('%s has the sizes, the rate and the sampling of the documents, which no run had a say in', async (name, own) => {
+    const { config } = await resolveConfig(`qwen3-4b-${name}`, ['model=m', 'data.path=p']);
+    expect(config).toMatchObject(own);
+    const sampling = { temperature: 0.7, topP: 0.95, topK: 20 };
+    const [adapter, optimiser, notes] = [{ rank: 32 }, { learningRate: 7e-5 }, { thresholds: 'fixed' }];
+    expect(config).toMatchObject({ sampling, adapter, optimiser, notes });
+  });
+
   it('has those values of the public runs that are known, and the guide says what else differs', async () => {
     const { config } = await resolveConfig('qwen3-4b-fast-public', ['model=m', 'data.path=p']);
     expect(config).toMatchObject({

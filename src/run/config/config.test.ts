@@ -162,13 +162,6 @@ describe('sources', () => {
     expect(resolveBuiltin(null, ['data.problems=5']).config.data).toMatchObject({ kind: 'micro', problems: 5 });
   });
 
-  it('keys that are said before the kind that has them are read, and kinds of loss have the same keys', () => {
-    const { config } = resolveBuiltin('micro-activation', ['arm.recall=0.5', 'arm.kind=oracle', 'loss.klWeight=0', 'loss.kind=classic']); // biome-ignore format: one line
-    expect([config.arm['recall'], config.loss.klWeight, config.loss.kind]).toEqual([0.5, 0, 'classic']);
-    const changed = () => resolveBuiltin('micro-base', ['arm.tail=0.2', 'arm.kind=oracle']);
-    expect(changed).toThrow('unknown key arm.tail (--set), only arm.kind activation or gradient has it');
-  });
-
   it('the hash is of the values, not of their source or order', () => {
     const one = resolveBuiltin(null, ['seed=3', 'updates=5']).hash;
     expect(resolveBuiltin(recipe('same.toml', 'updates = 5\nseed = 3'), []).hash).toBe(one);
