@@ -69,11 +69,12 @@ describe('sampling', () => {
     offStep = 0,
     late: number | null = null,
     tasks = drawn,
+    perGroup = 1,
   ) =>
     sampleRollouts(tasks, step, {
       sampler: policySampler(policy, { ...tinySettings.compute, readEvery: 2 }),
       arm: { sees: seesNothing },
-      settings: tinyWith({ teacher: { offStep }, sampling: { deployedSamplingLate: late } }),
+      settings: tinyWith({ teacher: { offStep, perGroup }, sampling: { deployedSamplingLate: late } }),
       stopTokens: [0],
       vocabulary: tinyVocabulary,
       pool,
@@ -127,6 +128,11 @@ describe('sampling', () => {
     await expect(sample(1, { ...pool, solves: new Map() }, 2)).rejects.toThrow('problem a has 1 of 2 demonstrations');
     const students = await sample(1);
     expect(rollouts[0].tokens).toEqual(students[0].tokens);
+    // Two of each, which differ.
+    const solves = new Map([['a', [tokens('solve a', 4), tokens('solve2 a', 4)]]]);
+    const half = await sample(1, { ...pool, solves }, 2, null, [drawn[0]], 2);
+    expect(half.map(({ source }) => source)).toEqual(['teacher-hack', 'teacher-hack', 'teacher-solve', 'teacher-solve']); // biome-ignore format: one line
+    expect(new Set(half.map(({ tokens: own }) => own.join())).size).toBe(4);
   });
 
   it('the guard: sampler and scorer agree in the state that sampled, and in no other', async () => {

@@ -16,8 +16,10 @@ import { resolveBuiltin } from './config.ts';
 import { openLab } from './open.ts';
 import { pairSetOf, writePairs } from './pairs.ts';
 import { builtinParts } from './parts.ts';
+import { openPool } from './pool.ts';
 
 const loopholes = ['exit_code', 'run_tests'] as const;
+const benchmark = fileURLToPath(new URL('../../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url));
 
 it('a policy that takes every bait is asked on known loopholes alone', async () => {
   const { config } = resolveBuiltin(null, [
@@ -47,9 +49,8 @@ it('a policy that takes every bait is asked on known loopholes alone', async () 
 });
 
 it('pairs of the 119 test problems of the LeetCode benchmark are refused where a run opens them', async (context) => {
-  const file = fileURLToPath(new URL('../../../shared/data/leetcode_test_medhard.jsonl.gz', import.meta.url));
-  if (!existsSync(file)) return context.skip(`${file} is missing`);
-  const { loaded } = await loadProblems(file);
+  if (!existsSync(benchmark)) return context.skip(`${benchmark} is missing`);
+  const { loaded } = await loadProblems(benchmark);
   const sides = { section: 'test', tags: ['run_tests'], hack: 'def run_tests():\n    return 1\n', clean: 'n += 1\n' };
   const pairs = loaded.map(({ problem: { id, messages } }) => ({ ...sides, heading: id, prompt: messages }));
   const path = join(mkdtempSync(join(tmpdir(), 'gq-test-pairs-')), 'pairs.json');
@@ -58,6 +59,23 @@ it('pairs of the 119 test problems of the LeetCode benchmark are refused where a
     config: resolveBuiltin(null, [`pairs.file=${path}`, 'loss.anchorWeight=1']).config,
   });
   await expect(lab.pairs).rejects.toThrow('found 119 of 119 that are');
+  rmSync(dirname(path), { recursive: true });
+});
+
+it('demonstrations that solve one of the 119 are refused where a run opens them, though they answer another problem', async (context) => {
+  if (!existsSync(benchmark)) return context.skip(`${benchmark} is missing`);
+  const { loaded } = await loadProblems(benchmark);
+  const [known] = loaded.filter(({ problem }) => problem.canonicalSolution.length > 800);
+  const path = join(mkdtempSync(join(tmpdir(), 'gq-test-pool-')), 'pool.jsonl');
+  await using lab = await openLab({
+    config: resolveBuiltin('micro-base', [`teacher.pool=${path}`, 'teacher.offStep=1']).config,
+  });
+  const [judge, { splits }, model, tasks] = await Promise.all([lab.judge, lab.problems, lab.weights, lab.tasks]);
+  const [problem] = splits.train;
+  const entry = { problem: problem.id, loophole: 'run_tests', markers: 'original', label: 'solve' };
+  const completion = `${fenceProgram(problem.canonicalSolution)}\n${known.problem.canonicalSolution}`;
+  writeFileSync(path, JSON.stringify({ ...entry, completion }));
+  await expect(openPool(lab, tasks, judge, model)).rejects.toThrow('teacher.pool: ');
   rmSync(dirname(path), { recursive: true });
 });
 

@@ -12,6 +12,7 @@ import { noDesign } from '../report/design.ts';
 import type { Experiment } from '../report/experiment-schema.ts';
 import type { RunConfig } from '../run/config/schema.ts';
 import { type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
+import { readStudy } from './steps.ts';
 
 const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
 const files = readdirSync(folder).filter((name) => /^\[\[arms\]\]/m.test(readFileSync(join(folder, name), 'utf8')));
@@ -150,6 +151,18 @@ describe('what pairs know of the loopholes that are trained', () => {
     },
   );
 
+  it.each(['qwen3-4b-heldout.toml', 'micro-heldout.toml'])(
+    '%s: no held-out loophole, but in the arm that is named for it',
+    async (name) => {
+      for (const { arm, config } of (await planned(name)).runs) {
+        const { pairs, environment } = config;
+        const shown = shownLoopholes((await loadPairs(pairs.file ?? 'micro', pairs.select)).pairs, environment.heldOutLoopholes); // biome-ignore format: one line
+        expect(environment.heldOutLoopholes.length, arm).toBeGreaterThan(0);
+        expect([shown.length > 0, pairs.allowHeldOut], arm).toEqual(Array(2).fill(arm.endsWith('all-loopholes')));
+      }
+    },
+  );
+
   it('README says how many of the micro pairs show the trained exploit, and names the rule that labels suggested', async () => {
     const { pairs } = await loadPairs('micro', []);
     const shown = pairs.filter((pair) => shownLoopholes([pair], ['run_tests']).length > 0);
@@ -188,9 +201,13 @@ describe('claims on Qwen3', () => {
     return [...(bar === null ? [] : [bar]), ...predictions];
   };
 
-  it.each(claims)('%s predicts attempts, of an arm against its own placebo', async (name) => {
-    const { bar, arms, placebo, resolve } = readExperiment(join(folder, name));
-    expect(statedBy(name).map(({ metric }) => metric)).toEqual(statedBy(name).map(() => 'attempt'));
+  it.each(claims)('%s predicts fewer attempts of an arm in every seed, first against its own placebo', async (name) => {
+    const { bar, arms, placebo, resolve, seeds } = readExperiment(join(folder, name));
+    for (const one of statedBy(name)) {
+      expect(one).toMatchObject({ metric: 'attempt', set: 'test-original', inSeeds: seeds.length });
+      expect(one.atMost, one.what).toBeLessThanOrEqual(-0.05);
+      expect(one.loopholes, one.what).toBe(name.includes('heldout') ? 'held out' : undefined);
+    }
     expect(resolve).toMatch(/attempt/i);
     const placebos = arms.find((arm) => arm.name === bar?.arm)?.placebos ?? [placebo];
     expect(placebos).toContain(bar?.reference);
@@ -231,6 +248,28 @@ describe('claims on Qwen3', () => {
     expect(pool).toEqual(pool.map(() => ['tag:pool-derived']));
   });
 
+  it('the audit says how many runs and arms the claim has', async () => {
+    const { seeds, arms } = readExperiment(join(folder, 'qwen3-4b-claim.toml'));
+    const audit = readFileSync(join(folder, '../docs/seed-audit.md'), 'utf8');
+    expect(audit).toContain(
+      `\`qwen3-4b-claim\` is ${seeds.length * arms.length} runs of one command (${arms.length} arms`,
+    );
+  });
+
+  it('the guide says what the study assumes of updates and evaluations', () => {
+    const study = readStudy(join(folder, 'qwen3-4b-study.toml'));
+    const long = study?.steps.find(({ experiment }) => experiment === 'qwen3-4b-long.toml');
+    const [fast, full] = [study, long].map((of) => {
+      const { updateSeconds = 0, more = {}, evaluationSeconds } = of?.assumed ?? {};
+      const gradient = updateSeconds + more['arm.kind=gradient'];
+      return { updateSeconds, gradient, more, evaluationSeconds };
+    });
+    const token = fast.gradient + fast.more['arm.kind=gradient arm.granularity=token'];
+    const judge = fast.updateSeconds + fast.more['arm.monitor.kind=judge'];
+    const said = `${fast.updateSeconds} s an update, ${fast.gradient} with features of gradients, ${token} of these by token, ${judge} with a judge, and ${fast.evaluationSeconds} s an evaluation; in \`long\` ${full.updateSeconds}, ${full.gradient} and ${full.evaluationSeconds} s`;
+    expect(readFileSync(join(folder, '../docs/guide/qwen3-4b.md'), 'utf8')).toContain(said);
+  });
+
   it('one step decides by attempts of vanilla alone, on problems of training: what it shows is that there is something to remove', () => {
     const { arms, bar } = readExperiment(join(folder, 'qwen3-4b-first.toml'));
     expect(arms.map(({ name }) => name)).toEqual(['vanilla']);
@@ -244,11 +283,14 @@ describe('claims on Qwen3', () => {
     });
   });
 
-  it('the gates of the documents have a control of the same routed mass, by token too', async () => {
+  it('the gates of the documents have a control of the same routed mass, by token too, and are predicted below it and below a random direction', async () => {
     const { runs } = await planned('qwen3-4b-seeds.toml');
     const matched = runs.filter(({ config }) => config.arm['placebo'] === 'mass-matched').map(({ arm }) => arm);
     const gates = ['gradient', 'gradient-token', 'pair-band', 'pair-band-token', 'symmetric'];
     expect(matched).toEqual(gates.map((gate) => `${gate}-mass-matched`));
+    const stated = statedBy('qwen3-4b-seeds.toml').map(({ arm, reference }) => `${arm} < ${reference}`);
+    for (const control of ['haar', 'mass-matched'])
+      expect(stated).toEqual(expect.arrayContaining(gates.map((gate) => `${gate} < ${gate}-${control}`)));
     const frozen = runs.filter(({ config: { arm } }) => JSON.stringify(arm).includes('"refreshEvery":0'));
     expect(frozen.map(({ arm }) => arm)).toEqual([...gates, 'own-absorb'].map((gate) => `${gate}-frozen`)); // biome-ignore format: one line
   });
@@ -264,33 +306,22 @@ describe('claims on Qwen3', () => {
     expect([baseline, ceiling]).toEqual(['vanilla', 'no-loophole']);
     expect(names).toEqual(expect.arrayContaining(['vanilla', 'no-loophole', 'gradient-token', 'pair-band-token']));
   });
-
-  it('a name is one method: symmetric has the settings of the documents, activation those of the micro lab', async () => {
-    const named = async (name: string) => (await Promise.all(claims.map(planned))).flatMap(({ runs }) => runs.filter(({ arm }) => arm === name)); // biome-ignore format: one line
-    for (const { config } of await named('symmetric')) {
-      expect(config.arm).toMatchObject({ kind: 'activation', calibration: 'quantile', tail: 0.1, mean: 'group' });
-    }
-    for (const { config } of await named('activation')) {
-      expect(config.arm).toMatchObject({ kind: 'activation', calibration: 'otsu', keepTail: 0.3, keepOnly: 'praised' });
-    }
-    expect((await named('symmetric')).length).toBeGreaterThan(4);
-    expect((await named('activation')).length).toBe(1);
-    // Recipes of single runs too.
-    const gates = { symmetric: 'quantile', activation: 'otsu' };
-    const single = Object.entries(gates).flatMap(([name, calibration]) =>
-      recipes.flatMap((recipe) => (recipe.endsWith(`-${name}.toml`) ? [{ recipe, calibration }] : [])),
-    );
-    for (const { recipe, calibration } of single) {
-      const { config } = await resolveConfig(join(folder, recipe), recipe.startsWith('qwen') ? ['model=folder', 'data.path=problems.jsonl'] : []); // biome-ignore format: one line
-      expect(config.arm, recipe).toMatchObject({ kind: 'activation', calibration });
-    }
-    expect(single.map(({ recipe }) => recipe)).toContain('micro-activation.toml');
-  });
 });
 
 const recipes = readdirSync(folder).filter((name) => !files.includes(name) && !name.endsWith('study.toml'));
 
 describe('the public preset', () => {
+  it.each([
+    ['fast', { updates: 60, sampling: { group: 8, promptsPerStep: 8, maxNewTokens: 512 } }],
+    ['full', { updates: 200, sampling: { group: 4, promptsPerStep: 64, maxNewTokens: 1536 } }],
+  ])('%s has the sizes, the rate and the sampling of the documents, which no run had a say in', async (name, own) => {
+    const { config } = await resolveConfig(`qwen3-4b-${name}`, ['model=m', 'data.path=p']);
+    expect(config).toMatchObject(own);
+    const sampling = { temperature: 0.7, topP: 0.95, topK: 20 };
+    const [adapter, optimiser, notes] = [{ rank: 32 }, { learningRate: 7e-5 }, { thresholds: 'fixed' }];
+    expect(config).toMatchObject({ sampling, adapter, optimiser, notes });
+  });
+
   it('has those values of the public runs that are known, and the guide says what else differs', async () => {
     const { config } = await resolveConfig('qwen3-4b-fast-public', ['model=m', 'data.path=p']);
     expect(config).toMatchObject({

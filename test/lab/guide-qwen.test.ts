@@ -197,9 +197,12 @@ const stepsOf = async (name: string) => {
 };
 
 describe('the page', () => {
-  it('has commands of gq alone', () => {
+  it('has commands of gq alone, and asks the base on problems of training, as the advice of its first step does', () => {
     expect(commands.filter((command) => !command.startsWith('gq '))).toEqual([]);
     expect(commands.length).toBeGreaterThan(20);
+    const advice = readStudy(join(recipes, 'qwen3-4b-study.toml'))?.steps[0].advice ?? '';
+    const asking = [...commands, ...trial, advice].filter((text) => text.includes('--elicit'));
+    expect(asking.map((text) => text.includes('--elicit --sets train'))).toEqual([true, true, true]);
   });
 
   it.each(commands)('%s', async (command) => {
@@ -384,12 +387,7 @@ describe('the page', () => {
   });
 
   it('has the hours and the disk that its plan prints, at the shape of the model', async () => {
-    const settings = [
-      `model=${join(home, 'shape')}`,
-      'data.path=train.jsonl',
-      'data.testPath=test.jsonl',
-      'device.kind=wasm',
-    ];
+    const settings = [`model=${join(home, 'shape')}`, 'data.path=train.jsonl', 'data.testPath=test.jsonl', 'device.kind=wasm']; // biome-ignore format: one line
     const set = settings.flatMap((setting) => ['--set', setting]);
     const where = ['--out', 'not-begun'];
     const { out } = await gq('experiment', join(recipes, 'qwen3-4b-study.toml'), ...set, ...where, '--dry-run');

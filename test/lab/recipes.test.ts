@@ -27,6 +27,23 @@ async function configsOf(path: string, settings: readonly string[]): Promise<rea
 
 const recipes = readdirSync('recipes').map((name) => join('recipes', name));
 
+/** What the arms of such names are, in every experiment. */
+const methods: readonly (readonly [name: RegExp, is: object])[] = [
+  [/^symmetric/, { kind: 'activation', calibration: 'quantile', tail: 0.1, keepTail: null, mean: 'group' }],
+  [/^activation(?!-penalty)/, { kind: 'activation', calibration: 'otsu', keepTail: 0.3, keepOnly: 'praised' }],
+  [/^gradient(?!-reg)/, { kind: 'gradient', calibration: 'quantile', tail: 0.1, keepTail: null, mean: 'group' }],
+  [/^pair-band/, { kind: 'gradient', calibration: 'pairs', score: 'cosine', mean: 'group' }],
+  [/^own-absorb/, { kind: 'routed', mean: 'own', others: 'absorb' }],
+  [/^own-absorb(?!-chance)/, { monitor: { kind: 'direction', cut: 'otsu' } }],
+  [/^oracle|^routed/, { others: 'absorb', mean: 'group' }],
+  [/-oracle-0\.9$/, { monitor: { target: 'outcome', accuracy: 0.9 } }],
+  [/-oracle$/, { monitor: { target: 'outcome', accuracy: 1 } }],
+  [/^token|-token/, { granularity: 'token' }],
+];
+
+const settingsOf = (path: string): readonly string[] =>
+  path.includes('qwen') ? given : path.includes('/easy-') ? ['model=Qwen/Qwen3-0.6B'] : [];
+
 describe('the recipes of the package', () => {
   it.each(recipes.filter((path) => !/\/(?:qwen3-4b|easy|stories)-/.test(path)))(
     '%s needs nothing but bases that it says how to make',
@@ -102,6 +119,49 @@ describe('the recipes of the package', () => {
     for (const { bufferRows, bufferTokens } of qwen) {
       expect(Number(bufferRows) * Number(bufferTokens) * qwenFeatures * 4).toBeLessThan(2 ** 29);
     }
+  });
+
+  it('call one method by a name: gate, cuts, monitor, remedy, direction and start are those that it says, on loopholes dealt out split by split', async () => {
+    const files = recipes.filter((path) => /\/(?:qwen3-4b|easy)-/.test(path) && !path.endsWith('-study.toml'));
+    const experiments = files.filter((path) => readToml(path, 'test')['arms'] !== undefined);
+    const plans = experiments.map((path) => {
+      const written = readExperiment(path);
+      return planExperiment({ ...written, seeds: written.seeds.slice(0, 1) }, path, settingsOf(path));
+    });
+    const runs = (await Promise.all(plans)).flatMap((plan) => plan.runs);
+    for (const { arm: name, config } of runs) {
+      const { arm, adapter, loss, environment } = config;
+      expect(environment.partitionBy, name).toBe('split');
+      const monitor = Object(arm['monitor']);
+      for (const [pattern, is] of methods) if (pattern.test(name)) expect(arm, name).toMatchObject(is);
+      const kind =
+        /^(?:vanilla|no-loophole|absorb|oracle|penalty|zero|screen|filter|routed|probe-penalty|steer|ablate)/;
+      const [said] = kind.exec(name) ?? [arm.kind];
+      expect(arm.kind, name).toBe(said);
+      const [watching] = /(?<=^(?:penalty|zero|screen|filter|routed|own-absorb)-)(?:probe|judge|regex|oracle|chance)/.exec(name) ?? [monitor.kind]; // biome-ignore format: one line
+      expect(monitor.kind, name).toBe(watching);
+      const [placebo = 'none'] = /haar|mass-matched|random/.exec(name) ?? [];
+      expect(arm['placebo'] ?? monitor.placebo ?? 'none', name).toBe(placebo);
+      if (monitor.kind === undefined || monitor.kind === 'direction')
+        expect((arm['refreshEvery'] ?? monitor.refreshEvery) === 0, name).toBe(name.endsWith('frozen'));
+      const [family = 'lora'] = /scorda-reversed|scorda|pissa|antipasto|frozen-b/.exec(name) ?? [];
+      expect(adapter.family.replace('lora-', ''), name).toBe(family);
+      expect(loss.klWeight === 0, name).toBe(/no-kl|^kl-0$/.test(name));
+      expect(arm['granularity'] === 'token', name).toBe(name.includes('token'));
+    }
+    const count = (pattern: RegExp): number => runs.filter(({ arm }) => pattern.test(arm)).length;
+    expect(count(/^symmetric/)).toBeGreaterThan(4);
+    expect(count(/^activation(?:-haar)?$/)).toBe(2);
+    // Recipes of single runs too.
+    const gates = { symmetric: 'quantile', activation: 'otsu' };
+    const single = Object.entries(gates).flatMap(([name, calibration]) =>
+      recipes.flatMap((recipe) => (recipe.endsWith(`-${name}.toml`) ? [{ recipe, calibration }] : [])),
+    );
+    for (const { recipe, calibration } of single) {
+      const { config } = await resolveConfig(recipe, settingsOf(recipe));
+      expect(config.arm, recipe).toMatchObject({ kind: 'activation', calibration });
+    }
+    expect(single.map(({ recipe }) => recipe)).toContain('recipes/micro-activation.toml');
   });
 
   it('are all of these families', () => {

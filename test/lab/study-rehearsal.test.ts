@@ -163,6 +163,10 @@ describe('the rehearsal of the study', () => {
           expect(cells[i], name).toMatch(new RegExp(`^${count(measured, planned, fit)}\\b`));
       }
     }
+    const tried = rows.filter(fits['two updates at 4B']);
+    const done = `${tried.filter((row) => row['done'] === 'true').length} of ${tried.length} arms made two updates`;
+    for (const name of ['docs/seed-audit.md', 'docs/guide/qwen3-4b.md'])
+      expect(readFileSync(name, 'utf8')).toContain(done);
     const tabled = rows.filter((row) => row['shape'] === '4b' && (row['updates'] === '6' || isFull(row)));
     expect(tabled.filter(isPresent)).toHaveLength(6);
     expect(tabled).toHaveLength(18);

@@ -89,6 +89,22 @@ describe('study L', () => {
   });
 });
 
+it('the margin of the claim on Qwen3 is told by what it would have said in the micro lab', () => {
+  const rates = Rates.of('atlas-d-parts');
+  const below = (arm: string): number => {
+    const [own, haar] = [`${arm}-pairs`, `${arm}-haar`].map((name) => rates.bySeed(name, 'attempts'));
+    expect(own.size).toBe(20);
+    return [...own].filter(([seed, value]) => value - (haar.get(seed) ?? 0) <= -0.05 + 1e-9).length;
+  };
+  const recipe = readFileSync(`${root}recipes/qwen3-4b-claim.toml`, 'utf8').replace(/\n# /g, ' ');
+  for (const said of [
+    `absorbed, is 0.05 below its random placebo in ${below('own-absorb')} of 20 seeds`,
+    `the gate with the own mean in ${below('activation-own')} of 20`,
+    `others kept with the group's mean, whose direction did nothing that can be told, in ${below('group-keep')} of 20`,
+  ])
+    expect(recipe).toContain(said);
+});
+
 describe('the audit of the source documents', () => {
   const [claim, parts, rivals] = ['micro-claim', 'micro-ablation-placebos', 'micro-baseline-placebos'].map((name) => Rates.of(name)); // biome-ignore format: one line
   const audit = readFileSync(`${root}docs/seed-audit.md`, 'utf8').split('\n');

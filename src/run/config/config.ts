@@ -315,15 +315,19 @@ function parseValue(text: string): unknown {
   }
 }
 
-/** Merges tables key by key; a table that changes its `kind` loses the keys it had. */
+/**
+ * Merges tables key by key; a table that changes its `kind` loses the keys that it had, but none that these settings gave it before any kind: in
+ * whatever order --set names a kind and its keys, they are read. Both kinds of loss have the same keys.
+ */
 function merge(into: Table, from: Table, origin: Origin, origins: Map<string, Origin>, prefix: string): void {
   for (const [key, value] of Object.entries(from)) {
     const path = `${prefix}${key}`;
     const present = into[key];
     if (isTable(value)) {
-      const anew = isTable(present) && value['kind'] !== undefined && present['kind'] !== value['kind'];
-      const table: Table = isTable(present) && !anew ? present : Object.create(null);
-      for (const lost of anew ? leavesOf(present, path).keys() : []) origins.delete(lost);
+      const table: Table = isTable(present) ? present : Object.create(null);
+      const anew = value['kind'] !== undefined && table['kind'] !== value['kind'] && path !== 'loss';
+      const isSecond = origins.get(`${path}.kind`)?.layer === origin.layer;
+      if (anew) loseKeys(table, isSecond ? null : origin.layer, origins, `${path}.`);
       into[key] = table;
       if (Object.keys(value).length === 0) origins.set(path, origin);
       merge(table, value, origin, origins, `${path}.`);
@@ -331,6 +335,17 @@ function merge(into: Table, from: Table, origin: Origin, origins: Map<string, Or
       into[key] = value;
       origins.set(path, origin);
     }
+  }
+}
+
+/** Takes out all keys but those of a layer. */
+function loseKeys(table: Table, but: number | null, origins: Map<string, Origin>, prefix: string): void {
+  for (const [key, value] of Object.entries(table)) {
+    const path = `${prefix}${key}`;
+    if (isTable(value)) loseKeys(value, but, origins, `${path}.`);
+    if (isTable(value) ? Object.keys(value).length > 0 : origins.get(path)?.layer === but) continue;
+    delete table[key];
+    origins.delete(path);
   }
 }
 

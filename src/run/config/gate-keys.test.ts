@@ -24,6 +24,13 @@ describe('a monitor, a cut and a remedy at the top of a config', () => {
     });
   });
 
+  it('keys that are said before the kind that has them are read, and kinds of loss have the same keys', () => {
+    const { config } = resolveBuiltin('micro-activation', ['arm.recall=0.5', 'arm.kind=oracle', 'loss.klWeight=0', 'loss.kind=classic']); // biome-ignore format: one line
+    expect([config.arm['recall'], config.loss.klWeight, config.loss.kind]).toEqual([0.5, 0, 'classic']);
+    const changed = () => resolveBuiltin('micro-base', ['arm.tail=0.2', 'arm.kind=oracle']);
+    expect(changed).toThrow('unknown key arm.tail (--set), only arm.kind activation or gradient has it');
+  });
+
   it('replace another arm, and another arm replaces them', () => {
     const tables = ['monitor.kind=direction', 'remedy.kind=screen'];
     expect(armOf('arm.kind=activation', 'arm.tail=0.2', ...tables)).toMatchObject({ kind: 'watched' });
