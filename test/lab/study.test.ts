@@ -170,7 +170,12 @@ describe('a study', () => {
     expect(await study(...own)).toMatchObject({ code: 1, out: expect.stringContaining('is refuted') });
     const before = readFileSync(file, 'utf8');
     writeFileSync(file, `${before}set = ["loss.klWeight=0.5"]\n`);
-    expect(await study(...own)).toMatchObject({ code: 2, err: expect.stringContaining('others at loss.klWeight') });
+    const refused = await study(...own);
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('others at loss.klWeight') });
+    // Not the step that was begun by itself, inside the folder of the study.
+    expect(refused.err).toMatch(
+      / do the study in a folder of its own: gq experiment \S*four\.toml --set .*kept-out-2\s*$/,
+    );
     writeFileSync(file, before.replace(/atLeast = .*/, 'atMost = 0.9'));
     expect(await study(...own)).toMatchObject({ code: 0, out: expect.not.stringContaining('ends here') });
     const { out: said } = await gq('claim', join(home, 'kept-out', 'kept'));
