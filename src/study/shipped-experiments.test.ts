@@ -12,6 +12,7 @@ import { noDesign } from '../report/design.ts';
 import type { Experiment } from '../report/experiment-schema.ts';
 import type { RunConfig } from '../run/config/schema.ts';
 import { type ExperimentPlan, type PlannedRun, planExperiment, readExperiment } from './experiment.ts';
+import { readStudy } from './steps.ts';
 
 const folder = fileURLToPath(new URL('../../recipes', import.meta.url));
 const files = readdirSync(folder).filter((name) => /^\[\[arms\]\]/m.test(readFileSync(join(folder, name), 'utf8')));
@@ -39,6 +40,14 @@ function withoutDirection({ arm, pairs: _pairs, ...others }: RunConfig) {
 const isGate = ({ config: { arm } }: PlannedRun): boolean => arm.kind === 'activation' || arm.kind === 'gradient';
 
 const isRealGate = (run: PlannedRun): boolean => isGate(run) && run.config.arm['placebo'] === 'none';
+
+it('of studies that decide advise other settings in a folder of their own: where runs were begun they are refused', () => {
+  const studies = readdirSync(folder).flatMap((name) => readStudy(join(folder, name)) ?? []);
+  const advice = studies.flatMap(({ steps }) => steps.flatMap(({ advice = '' }) => advice.split(/[.:] (?=[A-Z-])/)));
+  const changes = advice.filter((part) => part.startsWith('--set '));
+  expect(changes).toHaveLength(2);
+  for (const change of changes) expect(change).toContain(' --out DIR');
+});
 
 describe.each(files)('%s', (name) => {
   it('says why it is run, and what would settle it', () => {
