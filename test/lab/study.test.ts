@@ -139,6 +139,8 @@ describe('a study', () => {
     expect(statSync(seal).mtimeMs).toBe(mtimeMs);
     const results = await gq('results', join(out, 'second'), '--all');
     expect(results.out).toMatch(/absorb − vanilla/);
+    // A call that is broken into lines cannot be copied.
+    expect(results.out).toMatch(/ needs 6\s+or more:\n {2}gq experiment .* --set device\.variant=plain .*=256\b.*\n/);
     const steps = ['first', 'second'].map((name) => join(out, name));
     const named = `found a folder of experiments. Name one of them: ${steps.join(', ')}`;
     expect(await gq('results', out)).toMatchObject({ code: 2, err: expect.stringContaining(named) });
