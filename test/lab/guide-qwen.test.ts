@@ -260,8 +260,9 @@ describe('the page', () => {
       else {
         const words = wordsOf(expand(line)).slice(1);
         const quick = words[0] === 'model' ? [] : ['--set', 'device.threads=1', '--set', 'device.arenaMiB=192'];
-        const { code, err } = await gq(...words, ...quick);
+        const { code, out, err } = await gq(...words, ...quick);
         expect(code, `${line}\n${err.slice(-1500)}`).toBe(line.startsWith('tiny experiment qwen3-4b-study') ? 1 : 0);
+        if (line.startsWith('tiny eval')) expect(out).toMatch(/by loophole.*file_marker.*run_tests.*sentinel.*stdout_marker/s); // biome-ignore format: one line
       }
     }
     for (const command of ofTables) {
