@@ -152,6 +152,8 @@ describe('a study', () => {
         `^predictions by step\n.*\n.*\nfirst +0 +0 +1\nsecond +0 +0 +0\nall +0 +0 +1\n[^]*\n\n${steps[0]}\nclaim [^]*refuted[^]*\n\n${steps[1]}\nNo claim is registered`,
       ),
     );
+    // A column in which no row has anything takes room, and in a long table a second table.
+    expect(claims.out).toMatch(/\narm +stated +begun +ended +not begun\n.*None: stopped, gone, not stated\.\n/s);
     const { steps: told } = JSON.parse((await gq('claim', out, '--json')).out);
     expect(told.map(({ name }: { name: string }) => name)).toEqual(['first', 'second']);
   });
