@@ -115,7 +115,7 @@ describe('probes', () => {
     const folder = temporaryFolder();
     await evaluateAll(policyIn(folder), names);
     await expect(evaluateAll(policyIn(folder, 'other'), names)).rejects.toThrow(
-      'expected probes of the same model, prompts and sampling, found opening-hack (train, base) of others',
+      'expected probes of the same model, prompts and sampling, found the probe "opening-hack" (train, base) of others. Name another folder (--out, of a recipe), or move',
     );
   });
 

@@ -114,8 +114,8 @@ function expectSameKey<Known extends Evaluation>(known: Known, { path, key }: As
   throw new UserError({
     call: `probe ${path}`,
     expected: 'probes of the same model, prompts and sampling',
-    found: `${known.probe?.name} (${known.set}, ${known.state}) of others`,
-    fix: `Name another folder, or move ${path}/probes away.`,
+    found: `the probe "${known.probe?.name}" (${known.set}, ${known.state}) of others`,
+    fix: `Name another folder (--out, of a recipe), or move ${path}/probes away.`,
   });
 }
 

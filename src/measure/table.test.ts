@@ -52,10 +52,19 @@ describe('tables', () => {
     expect(html).toContain('<td>a, b</td><td>0.25 [0.10,&nbsp;−0.49]</td>');
   });
 
+  it('as LaTeX end the title of a caption before its notes', () => {
+    expect(renderTable(table, 'latex')).toContain('\\caption{a\\_b. note $|$ *bold*}');
+    expect(renderTable({ ...table, notes: [] }, 'latex')).toContain('\\caption{a\\_b}');
+  });
+
   it('as Markdown and LaTeX escape what would be read as markup', () => {
     expect(renderTable(table, 'markdown')).toContain('| 1 ± 2 | p\\_q & 50% |');
     expect(renderTable(table, 'markdown')).toContain('note \\| \\*bold\\*');
     expect(renderTable(table, 'latex')).toContain('1 $\\pm$ 2 & p\\_q \\& 50\\% \\\\');
+    // pdfLaTeX stops at π, and its usual fonts have other signs in the place of the last three.
+    expect(renderTable({ ...table, rows: [['π ×', '< > |']] }, 'latex')).toContain(
+      '$\\pi$ $\\times$ & $<$ $>$ $|$ \\\\',
+    );
     expect(renderTable({ ...table, rows: [['\\', '~']] }, 'latex')).toContain(
       '\\textbackslash{} & \\textasciitilde{} \\\\',
     );

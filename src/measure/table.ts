@@ -138,6 +138,11 @@ const latexCharacters: Readonly<Record<string, string>> = {
   '~': '\\textasciitilde{}',
   '^': '\\textasciicircum{}',
   '±': '$\\pm$',
+  '×': '$\\times$',
+  π: '$\\pi$',
+  '<': '$<$',
+  '>': '$>$',
+  '|': '$|$',
   '−': '$-$',
   '≥': '$\\geq$',
   '≤': '$\\leq$',
@@ -145,7 +150,7 @@ const latexCharacters: Readonly<Record<string, string>> = {
 };
 
 function escapeLatex(text: string): string {
-  return text.replace(/[\\~^±−≥≤→]|[&%$#_{}]/g, (found) => latexCharacters[found] ?? `\\${found}`);
+  return text.replace(/[\\~^±×π<>|−≥≤→]|[&%$#_{}]/g, (found) => latexCharacters[found] ?? `\\${found}`);
 }
 
 function renderLatex({ title, columns, rows, notes = [] }: TextTable): string {
@@ -153,7 +158,7 @@ function renderLatex({ title, columns, rows, notes = [] }: TextTable): string {
   return `${[
     '\\begin{table}',
     '\\centering',
-    `\\caption{${escapeLatex([title, ...notes].join(' '))}}`,
+    `\\caption{${escapeLatex([notes.length === 0 ? title : `${title}.`, ...notes].join(' '))}}`,
     `\\begin{tabular}{l${'r'.repeat(columns.length - 1)}}`,
     '\\toprule',
     line(columns),

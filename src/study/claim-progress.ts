@@ -185,6 +185,10 @@ export function armTable(experiment: Experiment, stated: readonly string[], begu
       seeds(own.filter(({ isStated }) => !isStated)),
     ];
   });
+  const columns = ['arm', 'stated', 'begun', 'ended', 'stopped', 'gone', 'not begun', 'not stated'];
+  const none = ['stopped', 'gone', 'not stated'].filter((name) =>
+    rows.every((row) => row[columns.indexOf(name)] === '-'),
+  );
   const again = begun.filter(({ times }) => times > 1).map(({ folder, times }) => `${folder} (${times} times)`);
   const blind = begun.filter((run) => run.isBlind).map(({ folder }) => folder);
   const elsewhere = runsElsewhere(begun).map(
@@ -192,10 +196,11 @@ export function armTable(experiment: Experiment, stated: readonly string[], begu
   );
   return {
     title: 'runs by seed',
-    columns: ['arm', 'stated', 'begun', 'ended', 'stopped', 'gone', 'not begun', 'not stated'],
-    rows,
+    columns: columns.filter((name) => !none.includes(name)),
+    rows: rows.map((row) => row.filter((_, i) => !none.includes(columns[i]))),
     notes: [
       'ended: trained to the end, or stopped by the tripwire; gone: begun, and no run is in its folder.',
+      ...(none.length === 0 ? [] : [`None: ${none.join(', ')}.`]),
       ...elsewhere,
       ...(again.length === 0 ? [] : [`Begun again: ${again.join(', ')}.`]),
       ...(blind.length === 0 ? [] : [`Blind until opened: ${blind.join(', ')}.`]),

@@ -72,11 +72,15 @@ function refuse(directory: string, expected: string, found: string, fix: string)
   throw new UserError({ call: `experiment in ${directory}`, expected, found, fix });
 }
 
-export function expectFittingPlan(directory: string, plan: ExperimentPlan): void {
+/** `beside`: what trains the plan elsewhere where it does not fit; the experiment by itself when absent. */
+export function expectFittingPlan(
+  directory: string,
+  plan: ExperimentPlan,
+  beside: string = besideText(directory, plan),
+): void {
   const { experiment, runs } = plan;
   expectOwnFolder(directory, experiment, runs);
   const { others, started } = storedRuns(directory, runs);
-  const beside = besideText(directory, plan);
   for (const run of runs) expectSameConfig(directory, run, started, beside);
   if (others.length > 0) expectSamePrompts(directory, experiment);
 }
@@ -185,14 +189,18 @@ function expectSameConfig(directory: string, planned: PlannedRun, started: Store
   }
 }
 
+/** A folder beside this one that is not there yet. */
+export const freeBeside = (directory: string, n = 2): string =>
+  existsSync(`${directory}-${n}`) ? freeBeside(directory, n + 1) : `${directory}-${n}`;
+
 /** What trains the changed experiment in a folder of its own. */
 function besideText(directory: string, { experiment, runs, again }: ExperimentPlan): string {
   if (again === undefined || again === null) return 'choose another --out.';
-  const free = (n: number): string => (existsSync(`${directory}-${n}`) ? free(n + 1) : `${directory}-${n}`);
   const [seeds, arms] = [new Set(runs.map(({ seed }) => seed)), new Set(runs.map(({ arm }) => arm))];
   const some = arms.size === experiment.arms.length ? [] : ['--arms', [...arms].join(',')];
   const set = again.set.flatMap((setting) => ['--set', setting]);
-  const words = [recipeName(again.recipe), '--seeds', [...seeds].join(','), ...some, ...set, '--out', free(2)];
+  const out = freeBeside(directory);
+  const words = [recipeName(again.recipe), '--seeds', [...seeds].join(','), ...some, ...set, '--out', out];
   return `train it in a folder of its own: ${shellLine('gq', 'experiment', ...words)}`;
 }
 

@@ -30,4 +30,6 @@ it('gq results names arms that left the same bytes, and no others', async () => 
   expect((await gq('results', home)).err).toContain(
     'a and b left the same bytes: what these arms differ in changed nothing',
   );
+  stamp('c', 'adapter of a');
+  expect((await gq('results', home)).err).toContain('a, b and c left the same bytes');
 });

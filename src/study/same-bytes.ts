@@ -13,8 +13,10 @@ export function describeSameBytes(directory: string): string[] {
   });
   return [...groupBy(ends, ({ key }) => key).values()].flatMap((runs) => {
     if (new Set(runs.map(({ arm }) => arm)).size < 2) return [];
-    const names = runs.map(({ name }) => name).join(' and ');
-    return [`${names} left the same bytes: what these arms differ in changed nothing`];
+    const names = runs.map(({ name }) => name);
+    return [
+      `${names.slice(0, -1).join(', ')} and ${names.at(-1)} left the same bytes: what these arms differ in changed nothing`,
+    ];
   });
 }
 

@@ -41,6 +41,14 @@ const isGate = ({ config: { arm } }: PlannedRun): boolean => arm.kind === 'activ
 
 const isRealGate = (run: PlannedRun): boolean => isGate(run) && run.config.arm['placebo'] === 'none';
 
+it('of studies that decide advise other settings in a folder of their own: where runs were begun they are refused', () => {
+  const studies = readdirSync(folder).flatMap((name) => readStudy(join(folder, name)) ?? []);
+  const advice = studies.flatMap(({ steps }) => steps.flatMap(({ advice = '' }) => advice.split(/[.:] (?=[A-Z-])/)));
+  const changes = advice.filter((part) => part.startsWith('--set '));
+  expect(changes).toHaveLength(2);
+  for (const change of changes) expect(change).toContain(' --out DIR');
+});
+
 describe.each(files)('%s', (name) => {
   it('says why it is run, and what would settle it', () => {
     const { why, resolve } = readExperiment(join(folder, name));

@@ -5,13 +5,13 @@
  */
 import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { UserError } from '../base/index.ts';
+import { shellLine, UserError } from '../base/index.ts';
 import { folderName, settings } from '../report/experiment-schema.ts';
 import { countText, judgeBar } from '../report/index.ts';
 import { studiesWith } from '../run/config/recipes.ts';
-import { expectAllSealed, isRun, RunDirectory, readToml, recipeFrom } from '../run/index.ts';
+import { expectAllSealed, isRun, RunDirectory, readToml, recipeFrom, recipeName } from '../run/index.ts';
 import { openResults } from './claim-progress.ts';
-import { expectFittingPlan } from './directory.ts';
+import { expectFittingPlan, freeBeside } from './directory.ts';
 import {
   checkInputs,
   type ExperimentPlan,
@@ -80,6 +80,8 @@ export interface StudyStep {
   readonly own: readonly PlannedRun[];
   readonly advice: string | undefined;
   readonly assumed: AssumedRate | undefined;
+  /** What does the study with these settings where it was begun with others. */
+  readonly elsewhere: string;
 }
 
 /** Resolves every step, so that what is wrong with the last is known before the first begins. */
@@ -90,6 +92,10 @@ export async function planStudy(
   tell?: Tell,
 ): Promise<StudyStep[]> {
   const earlier = new Set<string>();
+  const some = seeds === undefined ? [] : ['--seeds', seeds.join(',')];
+  const changes = more.flatMap((setting) => ['--set', setting]);
+  const words = [recipeName(path), ...some, ...changes, '--out', freeBeside(directory)];
+  const elsewhere = `do the study in a folder of its own: ${shellLine('gq', 'experiment', ...words)}`;
   const planned: StudyStep[] = [];
   for (const { experiment: named, advice, assumed = everywhere } of steps) {
     const recipe = recipeFrom(dirname(resolve(path)), named);
@@ -101,7 +107,7 @@ export async function planStudy(
     const plan = await planExperiment(experiment, recipe, [...set, ...more], { seeds }, tell);
     const own = plan.runs.filter(({ config, configHash }) => config.plugins.length > 0 || !earlier.has(configHash));
     for (const { configHash } of own) earlier.add(configHash);
-    planned.push({ recipe, directory: join(directory, experiment.name), plan, own, advice, assumed });
+    planned.push({ recipe, directory: join(directory, experiment.name), plan, own, advice, assumed, elsewhere });
   }
   const twice = planned.find((step, i) => planned.findIndex(({ directory: own }) => own === step.directory) !== i);
   if (twice === undefined) return planned;
@@ -116,8 +122,8 @@ export async function planStudy(
 export async function checkStudy(steps: readonly StudyStep[], tell?: Tell): Promise<string[]> {
   const facts: string[] = [];
   const checked = new Map();
-  for (const { directory, plan } of steps) {
-    expectFittingPlan(directory, plan);
+  for (const { directory, plan, elsewhere } of steps) {
+    expectFittingPlan(directory, plan, elsewhere);
     const found = (await checkInputs(plan, tell, checked)).map(({ model, splits }) => {
       const counts = Object.entries(splits).map(([split, count]) => `${count} ${split}`);
       return `inputs   ${model}; problems: ${counts.join(', ')}`;

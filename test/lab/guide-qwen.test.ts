@@ -263,8 +263,9 @@ describe('the page', () => {
       else {
         const words = wordsOf(expand(line)).slice(1);
         const quick = words[0] === 'model' ? [] : ['--set', 'device.threads=1', '--set', 'device.arenaMiB=192'];
-        const { code, err } = await gq(...words, ...quick);
+        const { code, out, err } = await gq(...words, ...quick);
         expect(code, `${line}\n${err.slice(-1500)}`).toBe(line.startsWith('tiny experiment qwen3-4b-study') ? 1 : 0);
+        if (line.startsWith('tiny eval')) expect(out).toMatch(/by loophole.*file_marker.*run_tests.*sentinel.*stdout_marker/s); // biome-ignore format: one line
       }
     }
     for (const command of ofTables) {
@@ -390,10 +391,10 @@ describe('the page', () => {
     const settings = [`model=${join(home, 'shape')}`, 'data.path=train.jsonl', 'data.testPath=test.jsonl', 'device.kind=wasm']; // biome-ignore format: one line
     const set = settings.flatMap((setting) => ['--set', setting]);
     const where = ['--out', 'not-begun'];
-    const { out } = await gq('experiment', join(recipes, 'qwen3-4b-study.toml'), ...set, ...where, '--dry-run');
+    const { out, err } = await gq('experiment', join(recipes, 'qwen3-4b-study.toml'), ...set, ...where, '--dry-run');
     const line = /^(?:not-begun\/)?(.+)\nruns {5}(\d+) of .*\ntime {5}about (.+); assumed .*\ndisk {5}(\S+ GB) of/gm;
     const printed = [...out.matchAll(line)].map(([, ...cells]) => cells);
-    expect(printed).toHaveLength(10);
+    expect(printed, err.slice(-3000)).toHaveLength(10);
     expect(planRows).toEqual(printed);
   });
 });

@@ -139,6 +139,8 @@ describe('a study', () => {
     expect(statSync(seal).mtimeMs).toBe(mtimeMs);
     const results = await gq('results', join(out, 'second'), '--all');
     expect(results.out).toMatch(/absorb − vanilla/);
+    // A call that is broken into lines cannot be copied.
+    expect(results.out).toMatch(/ needs 6\s+or more:\n {2}gq experiment .* --set device\.variant=plain .*=256\b.*\n/);
     const steps = ['first', 'second'].map((name) => join(out, name));
     const named = `found a folder of experiments. Name one of them: ${steps.join(', ')}`;
     expect(await gq('results', out)).toMatchObject({ code: 2, err: expect.stringContaining(named) });
@@ -150,6 +152,8 @@ describe('a study', () => {
         `^predictions by step\n.*\n.*\nfirst +0 +0 +1\nsecond +0 +0 +0\nall +0 +0 +1\n[^]*\n\n${steps[0]}\nclaim [^]*refuted[^]*\n\n${steps[1]}\nNo claim is registered`,
       ),
     );
+    // A column in which no row has anything takes room, and in a long table a second table.
+    expect(claims.out).toMatch(/\narm +stated +begun +ended +not begun\n.*None: stopped, gone, not stated\.\n/s);
     const { steps: told } = JSON.parse((await gq('claim', out, '--json')).out);
     expect(told.map(({ name }: { name: string }) => name)).toEqual(['first', 'second']);
   });
@@ -170,7 +174,12 @@ describe('a study', () => {
     expect(await study(...own)).toMatchObject({ code: 1, out: expect.stringContaining('is refuted') });
     const before = readFileSync(file, 'utf8');
     writeFileSync(file, `${before}set = ["loss.klWeight=0.5"]\n`);
-    expect(await study(...own)).toMatchObject({ code: 2, err: expect.stringContaining('others at loss.klWeight') });
+    const refused = await study(...own);
+    expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('others at loss.klWeight') });
+    // Not the step that was begun by itself, inside the folder of the study.
+    expect(refused.err).toMatch(
+      / do the study in a folder of its own: gq experiment \S*four\.toml --set .*kept-out-2\s*$/,
+    );
     writeFileSync(file, before.replace(/atLeast = .*/, 'atMost = 0.9'));
     expect(await study(...own)).toMatchObject({ code: 0, out: expect.not.stringContaining('ends here') });
     const { out: said } = await gq('claim', join(home, 'kept-out', 'kept'));

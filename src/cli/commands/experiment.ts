@@ -77,7 +77,9 @@ const options = {
   ),
   pack,
   from: repeated('<dir>', 'do not train runs again that this folder has, finished, with the same config and seed'),
-  dryRun: flag('list the runs, say what they will cost, and stop; with --on slurm, write the script of the jobs too'),
+  dryRun: flag(
+    "list the runs, say what they will cost, and stop; with --on slurm also write the script of an experiment's jobs",
+  ),
   regardless: flag('of a study: go on where a step that decides says no, and after a step with failed runs'),
   on: choice('<where>', 'where the runs are done', ['local', 'slurm'], 'local'),
   ...slurmOptions,

@@ -1,6 +1,6 @@
 /** `gq results DIR`: tables over seeds, comparisons, figures; with --html one HTML file. */
 import { dirname, join } from 'node:path';
-import { visibleLine, wrapText } from '../../base/index.ts';
+import { textWidth, visibleLine, wrapText } from '../../base/index.ts';
 import { expectPlainNames, expectWritable } from '../../base/node/index.ts';
 import { asTyped, gqLine } from '../../base/node/own-program.ts';
 import { comparesActions } from '../../report/baselines.ts';
@@ -165,9 +165,20 @@ function renderResults(results: Results, format: ResultsFormat, width: number, c
   const tables = shown.map((table) => renderTable(table, format, width));
   if (format === 'latex') return tables.join('\n');
   // What was found comes first: the tables it stands on fill many screens.
-  const words = asTyped(describeResults(results).join('\n'));
-  if (format === 'markdown') return [`# ${results.name}\n`, `${words}\n`, ...tables].join('\n');
-  return [`${results.name}\n`, `${wrapText(words, width)}\n`, ...tables, ...allPrints(others, width)].join('\n');
+  const words = describeResults(results).join('\n');
+  if (format === 'markdown') return [`# ${results.name}\n`, `${asTyped(words)}\n`, ...tables].join('\n');
+  return [`${results.name}\n`, `${wrapWords(words, width)}\n`, ...tables, ...allPrints(others, width)].join('\n');
+}
+
+/** Lines of the width, but for a call in brackets that does not fit: it stands whole below its sentence, to be copied. */
+function wrapWords(words: string, width: number): string {
+  const wrapped = words.split('\n').map((line) => {
+    const [, sentence, call] = /^(.*) \((gq [^()]*)\)\.$/.exec(textWidth(line) > width ? line : '') ?? [];
+    return call === undefined
+      ? wrapText(asTyped(line), width)
+      : `${wrapText(`${sentence}:`, width)}\n  ${asTyped(call)}`;
+  });
+  return wrapped.join('\n');
 }
 
 async function writeHtml(call: ResultsCall, context: CommandContext): Promise<CommandResult> {

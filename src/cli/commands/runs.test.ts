@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { temporaryFolder, writeEvaluations, writeRun } from '../../../test/lab/hand-made.ts';
@@ -56,6 +56,16 @@ describe('gq runs', () => {
       { attempt: 0.75, hack: 0.75, solve: 0.25, cleanSolve: 0.25, update: 0 },
     ]);
   });
+});
+
+it('gq runs says what several runs have to say once, with their names', async () => {
+  const home = temporaryFolder();
+  const warning = `${JSON.stringify({ kind: 'warning', update: 3, message: 'no signal' })}\n`;
+  for (const each of ['a', 'b', 'c']) {
+    const run = await writeRun(join(home, each), { config: { updates: 3 }, checkpoints: [0, 3] });
+    if (each !== 'b') appendFileSync(run.ledger('events'), warning);
+  }
+  expect((await gq('runs', home)).out).toMatch(/^a, c: .*no signal$/m);
 });
 
 it('gq diff names the keys that only one of two arms has in one line', async () => {

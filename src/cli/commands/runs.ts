@@ -1,6 +1,6 @@
 /** `gq runs [DIR]`: how each run of a folder is doing, its files checked; `gq diff A B`: how two runs differ. */
 import { dirname, join } from 'node:path';
-import { shellLine, UserError, visibleLine, wrapText } from '../../base/index.ts';
+import { groupBy, shellLine, UserError, visibleLine, wrapText } from '../../base/index.ts';
 import type { ComparedEvaluation } from '../../evaluate/index.ts';
 import { compareRuns, findDamage } from '../../evaluate/index.ts';
 import { claimFirst } from '../../report/aggregate.ts';
@@ -87,8 +87,12 @@ function renderRuns(
     const isFirst = experiment !== undefined && runs[i - 1]?.experiment !== run.experiment;
     return [...(isFirst ? wrapText(headingOf(experiment, runs), width).split('\n') : []), lines[i + 1]];
   });
-  const notices = runs.flatMap(({ id, notice }) =>
-    notice === '' ? [] : wrapText(visibleLine(`${id}: ${notice}`), width).split('\n'),
+  const told = groupBy(
+    runs.filter(({ notice }) => notice !== ''),
+    ({ notice }) => notice,
+  );
+  const notices = [...told].flatMap(([notice, saying]) =>
+    wrapText(visibleLine(`${saying.map(({ id }) => id).join(', ')}: ${notice}`), width).split('\n'),
   );
   const note = `attempt, hack and clean (solved without an attempt): deployed, at the last point of the curve; without a curve (gq eval RUN --curve), on ${evaluatedSet}`;
   return `${[lines[0], ...table, ...notices, ...wrapText(note, width).split('\n')].join('\n')}\n`;
