@@ -107,6 +107,17 @@ describe('the hash of a claim', () => {
     expect(new Set(hashes).size).toBe(6);
   });
 
+  it('is not of the order of settings, where that changes nothing', async () => {
+    const hashOf = async (...settings: string[]) => (await plan({}, settings)).claim?.hash;
+    const [one, other] = ['sampling.group=4', 'updates=6'];
+    expect(await hashOf(one, other)).toBe(await hashOf(other, one));
+    const twice = await hashOf(one, 'sampling.group=6');
+    expect(twice).not.toBe(await hashOf('sampling.group=6', one));
+    const hashOfFile = async (...settings: string[]) => (await claimOf(checkExperiment(stated, file()), file(), settings))?.hash; // biome-ignore format: one line
+    const [kind, ...parts] = ['arm.kind=absorb', 'monitor.kind=probe', 'remedy.kind=screen'];
+    expect(await hashOfFile(kind, ...parts)).not.toBe(await hashOfFile(...parts, kind));
+  });
+
   it('is of the bytes of the base and of the pairs that it is trained with', async () => {
     const base = join(folder, 'base');
     cpSync(await tinyModel(), base, { recursive: true });

@@ -49,16 +49,36 @@ export async function claimOf(
   if (bar === null && predictions.length === 0) return null;
   const folder = dirname(resolve(file));
   const recipes = Object.fromEntries(arms.map(({ recipe }) => [recipe, readRecipe(recipeFrom(folder, recipe))]));
-  const inputs: Record<string, Awaited<ReturnType<typeof inputsOf>>> = {};
+  const inputs: Record<string, Inputs> = {};
   const bases = new Map<string, string | null>();
   for (const arm of arms) {
     const changes = changesOf(experiment, arm, file, settings);
     inputs[arm.name] = await inputsOf(recipeFrom(folder, arm.recipe), changes, bases, known.get(arm.name));
   }
   // What TOML has and JSON has not, such as dates, is hashed as its text.
-  const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings, inputs }));
+  const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings: inOneOrder(settings), inputs }));
   const [hash, runs] = [sha256Json(statement), statedRuns(experiment)];
   return { hash, file: resolve(file), runs, settings: [...settings], statement };
+}
+
+/** Settings whose order changes nothing are hashed in one: not those that name a key twice, or an arm both by its kind and by its parts. */
+function inOneOrder(settings: readonly string[]): readonly string[] {
+  const keys = settings.map((setting) => setting.split('=')[0].trim());
+  const isSaid = (tables: RegExp): boolean => keys.some((key) => tables.test(key));
+  const counts = new Set(keys).size < keys.length || (isSaid(/^arm\b/) && isSaid(/^(monitor|cut|remedy)\b/));
+  return counts ? settings : settings.toSorted();
+}
+
+type Inputs = Awaited<ReturnType<typeof inputsOf>>;
+
+/** How many arms name a model, problems or other files that are not here, so that the hash will be another once they are. */
+export function countUnread({ statement }: Claim): number {
+  const isUnread = (inputs: Inputs): boolean => {
+    if (inputs === null) return true;
+    const { pairs: _pairs, ...named } = inputs;
+    return Object.values(named).some((hash) => hash === null || Object.values<unknown>(hash).includes(null));
+  };
+  return Object.values((statement?.['inputs'] ?? {}) as Record<string, Inputs>).filter(isUnread).length;
 }
 
 /** Hashes of the base and the pairs of an arm, and of whatever else its config names; null for an arm whose model or problems a call has yet to name. */

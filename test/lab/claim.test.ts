@@ -1,6 +1,6 @@
 /** `gq claim`: of a file its hash and what it predicts, of a study what was begun and whether it was met; blind seeds are opened once. */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readRegister } from '../../src/study/claim.ts';
 import { gq } from '../run-gq.ts';
@@ -54,6 +54,24 @@ describe('gq claim FILE', () => {
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
     const at = lines.findIndex((line) => line.startsWith('predicted:'));
     expect(lines.slice(at + 1).filter((line) => line !== '' && !line.startsWith('  '))).toEqual([]);
+  });
+
+  it('says so where the hash is not of the model and the problems yet', async () => {
+    const said = 'the hash is another once the model and the problems of 1 of 1 arm are named and here';
+    expect((await gq('claim', file)).out).not.toContain('the hash is another');
+    for (const absent of ['model=absent', 'data.kind=file,data.path=absent.jsonl']) {
+      const set = absent.split(',').flatMap((setting) => ['--set', setting]);
+      expect((await gq('claim', file, ...set)).out.replaceAll('\n', ' ')).toContain(said);
+    }
+  });
+
+  it('shows every step of a study, each in the folder that it would have', async () => {
+    const whole = join(dirname(file), 'whole.toml');
+    writeFileSync(whole, `name = "whole"\nset = ["updates=2"]\n\n[[steps]]\nexperiment = "${basename(file)}"\n`);
+    const { hash } = JSON.parse((await gq('claim', file, '--set', 'updates=2', '--json')).out);
+    const { out } = await gq('claim', whole, '--out', 'there');
+    expect(out).toMatch(new RegExp(`^there/\\S+\nclaim ${hash}\n`));
+    expect(JSON.parse((await gq('claim', whole, '--json')).out).steps).toMatchObject([{ hash }]);
   });
 
   it('refuses an experiment that predicts nothing', async () => {

@@ -1,6 +1,6 @@
 /** `gq claim FILE|FOLDER`: what a claim states, and what became of it; `gq claim open` opens its blind seeds. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { counted, UserError, wrapText } from '../../base/index.ts';
 import { gqLine } from '../../base/node/own-program.ts';
 import type { Experiment } from '../../report/experiment-schema.ts';
@@ -17,11 +17,12 @@ import {
   testText,
 } from '../../report/index.ts';
 import { shippedStudies } from '../../run/config/recipes.ts';
-import { recipePath } from '../../run/index.ts';
-import { type Claim, claimOf, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
+import { recipeFrom, recipePath } from '../../run/index.ts';
+import { type Claim, claimOf, countUnread, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
 import { armTable, openResults, studyProgress } from '../../study/claim-progress.ts';
 import { findExperiment, stepsIn, storedPlan } from '../../study/directory.ts';
 import { readExperiment } from '../../study/experiment.ts';
+import { readStudy } from '../../study/steps.ts';
 import {
   argument,
   type CallOf,
@@ -45,7 +46,7 @@ export const claimCommand = command({
   arguments: {
     what: argument(
       '<what>',
-      'the file of an experiment, a recipe of the package, the folder of an experiment, or of a study: every step',
+      'an experiment or a study, by its file, as a recipe of the package or by its folder; of a study: every step',
     ),
   },
   options,
@@ -99,11 +100,20 @@ type ShownClaim = CommandResult & {
 const judgedIn = (results: Results): Prediction[] =>
   judgePredictions(results).map(({ bar, ...judged }) => ({ ...bar, ...judged }));
 
-async function showFile(named: string, { set, out }: ClaimCall): Promise<CommandResult> {
+/** The claim of an experiment, or of each step of a study that predicts something. */
+async function showFile(named: string, call: ClaimCall): Promise<CommandResult> {
   const file = existsSync(named) ? named : recipePath(named);
-  const experiment = readExperiment(file);
-  const claim = await claimOf(experiment, file, set);
-  if (claim === null) {
+  const study = readStudy(file);
+  const steps = study?.steps.map(({ experiment }) => recipeFrom(dirname(resolve(file)), experiment)) ?? [file];
+  const shown: [string, CommandResult][] = [];
+  for (const step of steps) {
+    const experiment = readExperiment(step);
+    const { name } = experiment;
+    const folder = study === null ? (call.out ?? folderOf(name)) : join(call.out ?? join('runs', study.name), name);
+    const claim = await claimOf(experiment, step, [...(study?.set ?? []), ...call.set]);
+    if (claim !== null) shown.push([folder, await showStated(experiment, claim, folder)]);
+  }
+  if (shown.length === 0) {
     throw new UserError({
       call: `gq claim ${named}`,
       expected: 'an experiment with a bar or predictions',
@@ -111,15 +121,24 @@ async function showFile(named: string, { set, out }: ClaimCall): Promise<Command
       fix: 'docs/formats.md has an example under Claims.',
     });
   }
+  if (study === null) return shown[0][1];
+  return {
+    value: { steps: shown.map(([, { value }]) => value) },
+    text: (width) => shown.map(([folder, { text }]) => `${folder}\n${text(width)}`).join('\n'),
+  };
+}
+
+async function showStated(experiment: Experiment, claim: Claim, study: string): Promise<CommandResult> {
   const { name, why, resolve, bar, predictions: others = [], blindSeeds = [], seeds, arms } = experiment;
-  const study = out ?? folderOf(name);
   const registered = existsSync(study) ? readRegister(study).stated.at(-1)?.hash : undefined;
   const predictions: Prediction[] =
     registered === claim.hash ? judgedIn(await openResults(study)) : [...(bar === null ? [] : [bar]), ...others];
   const without = registered === undefined ? 'is not begun' : 'was begun under another claim';
+  const unread = countUnread(claim);
   const text = (width: number): string => {
     const lines = [
       `claim ${claim.hash}`,
+      ...(unread === 0 ? [] : [wrapText(unreadText(unread, arms.length), width)]),
       `${counted(arms.length, 'arm')} × ${counted(seeds.length, 'seed')} (${seeds.join(', ')}): ${counted(claim.runs.length, 'run')}`,
       ...(blindSeeds.length === 0 ? [] : [`blind seeds: ${blindSeeds.join(', ')}`]),
       wrapText(`why: ${why}`, width),
@@ -132,6 +151,9 @@ async function showFile(named: string, { set, out }: ClaimCall): Promise<Command
   };
   return { value: { name, ...claim, blindSeeds, predictions }, text };
 }
+
+const unreadText = (count: number, of: number): string =>
+  `the hash is another once the model and the problems of ${count} of ${counted(of, 'arm')} are named and here`;
 
 /** Where an experiment is, or would be: in runs, or in the folder of a study that has it. */
 function folderOf(name: string): string {
