@@ -75,7 +75,7 @@ describe('an experiment costs', () => {
       atATime: 1,
     });
     expect(forecastLines(forecast, 2)[1]).toBe(
-      'time     not known until an experiment on this machine has finished a run like vanilla, activation',
+      'time     not known until an experiment on this machine has finished a run like vanilla, activation, however few its updates',
     );
     expect(forecast.disk.checkpointBytes).toBeGreaterThan(6 * 20_000);
     expect(forecast.disk.ledgerBytes).toBeNull();
@@ -96,6 +96,10 @@ describe('an experiment costs', () => {
     await measure('vanilla', 1, 1);
     const half = await forecastExperiment(plan, join(home, 'new'), shape(1, 1));
     expect(half).toMatchObject({ seconds: null, unmeasured: ['activation'] });
+    // Three runs of 20 updates at 2 s and 2 evaluations at 5 s.
+    expect(forecastLines(half, 6)[1]).toBe(
+      'time     2 min 30 s for the arms measured here; of the others not known until an experiment on this machine has finished a run like activation, however few its updates',
+    );
     await measure('activation', 2, 1);
     const { seconds, disk, hostBytes } = await forecastExperiment(plan, join(home, 'new'), shape(2, 1));
     // An update takes 2 s, an evaluation 5 s: of the base and of one state of vanilla, of the base and of two of activation.
