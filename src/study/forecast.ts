@@ -74,7 +74,7 @@ export async function forecastDisk(plan: ExperimentPlan, directory: string, atAT
   });
   const ledgers = runs.map(({ config }) => {
     const rate = readRate(config, pack);
-    return rate === null ? null : rate.ledgerBytesPerUpdate * config.updates;
+    return rate === null ? null : rate.ledgerBytesPerUpdate * config.updates + rate.evaluationBytes;
   });
   return {
     checkpointBytes: sum(checkpoints) + Math.min(atATime, runs.length) * states,
