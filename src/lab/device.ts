@@ -65,7 +65,7 @@ const wasmWeightBytes = 12;
 const mostWasmMiB = 4096;
 
 /** The memory of a run's device in MiB; null: as the device does by default, which on wasm, 1 GiB, is for models that take at most half of it. */
-export function roomOf(
+function roomOf(
   { kind, arenaMiB }: Pick<RunConfig['device'], 'kind' | 'arenaMiB'>,
   decoder: DecoderConfig,
 ): number | null {
