@@ -129,7 +129,8 @@ describe('commands that only read, where their runs are', () => {
   beforeAll(() => {
     unpackStudy(join(home, 'stored'));
     const copy = (from: string, to: string) => cpSync(join(home, from), join(home, to), { recursive: true });
-    for (const name of ['micro-claim', 'micro-ablations', 'demo-quick-1', 'easy-try'])
+    const small = ['easy-try', 'easy-first', 'easy-claim', 'stories-first', 'stories-claim'];
+    for (const name of ['micro-claim', 'micro-ablations', 'demo-quick-1', ...small])
       copy(`stored/${studyName}`, `runs/${name}`);
     for (const name of ['activation-1', 'vanilla-1']) copy(`stored/${studyName}/${name}`, `runs/${name}`);
     process.chdir(home);

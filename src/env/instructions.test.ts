@@ -5,6 +5,9 @@ import { expectedInstruction, instruct, instructionLabel, instructionPresets, re
 import { drawMicroDocuments } from './micro/documents.ts';
 import { microTokenizer } from './micro/tokenizer.ts';
 import type { Message } from './problem.ts';
+import { easySource } from './sources/easy.ts';
+import { microSource } from './sources/micro.ts';
+import { storiesSource } from './sources/stories.ts';
 
 const messages: readonly Message[] = [
   { role: 'system', content: 'You write Python.' },
@@ -59,6 +62,14 @@ describe('wordings', () => {
       'presets that the micro language can say',
     );
     expect(readInstruction('pass-tests', 'after', true, call).text).toContain('the evaluation passes');
+  });
+
+  it('a model of texts that follows no request is asked in neither language', () => {
+    expect([storiesSource, microSource, easySource].map(({ asksInWords }) => asksInWords)).toEqual([null, false, true]);
+    expect(readablePresets(instructionPresets, null)).toEqual(['none']);
+    expect(readInstruction('none', 'after', null, call).text).toBe('');
+    expect(() => readInstruction('request', 'after', null, call)).toThrow('follows no request, found request');
+    expect(readInstruction('once more silver.', 'after', null, call).text).toBe('once more silver.');
   });
 
   it('a wording differs from that of every other preset, in words', () => {

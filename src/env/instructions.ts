@@ -7,6 +7,7 @@
 import { nearestName, UserError } from '../base/index.ts';
 import { sha256 } from '../base/node/index.ts';
 import type { Message } from './problem.ts';
+import type { ProblemSource } from './sources/source.ts';
 
 export const places = ['before', 'after'] as const;
 /** Where an instruction stands: before or after the user message. */
@@ -85,11 +86,20 @@ export const comparedPresets = [
   'unrelated',
 ] as const satisfies readonly InstructionPreset[];
 
+/** Whether a model reads requests in words; false: in those of the micro language; null: it follows none. */
+export type ReadsWords = ProblemSource['asksInWords'];
+
 const isPreset = (name: string): name is InstructionPreset => Object.hasOwn(wordings, name);
 
+/** The text of a preset for a model; null: it has none. */
+function wordingOf(name: InstructionPreset, inWords: ReadsWords): string | null {
+  if (inWords === null) return name === 'none' ? '' : null;
+  return wordings[name][inWords ? 'words' : 'micro'];
+}
+
 /** The presets for which a model has a wording. */
-export function readablePresets<Name extends InstructionPreset>(names: readonly Name[], inWords: boolean): Name[] {
-  return names.filter((name) => inWords || wordings[name].micro !== null);
+export function readablePresets<Name extends InstructionPreset>(names: readonly Name[], inWords: ReadsWords): Name[] {
+  return names.filter((name) => wordingOf(name, inWords) !== null);
 }
 
 /** What was expected in place of a text that is neither a preset nor more than one word, such as a misspelt preset; null if it is one. */
@@ -101,14 +111,22 @@ export function expectedInstruction(given: string): string | null {
 }
 
 /** Resolves a preset or an own text. `inWords` says whether the model reads words, `call` where the text was given. */
-export function readInstruction(given: string, place: Place, inWords: boolean, call: string): Instruction {
+export function readInstruction(given: string, place: Place, inWords: ReadsWords, call: string): Instruction {
   const expected = expectedInstruction(given);
   if (expected !== null) throw new UserError({ call, expected, found: `"${given}"` });
   const at = place === 'after' ? '' : `-${place}`;
   if (!isPreset(given)) return { name: `own-${sha256(given).slice(0, 8)}${at}`, text: given, place };
-  const { words, micro } = wordings[given];
-  const text = inWords ? words : micro;
+  const text = wordingOf(given, inWords);
   if (text !== null) return { name: given === 'none' ? given : `${given}${at}`, text, place };
+  if (inWords === null) {
+    const expected = 'none: the model of these problems follows no request';
+    throw new UserError({
+      call,
+      expected,
+      found: given,
+      fix: 'Take an own text in words that it has read; gq eval --elicit --text asks one.',
+    });
+  }
   throw new UserError({
     call,
     expected: `one of the presets that the micro language can say: ${readablePresets(instructionPresets, false).join(', ')}`,

@@ -45,6 +45,12 @@ describe('openings', () => {
     );
   });
 
+  it('a model that neither writes programs nor follows requests is refused', () => {
+    const neither = { ...words, inWords: null };
+    for (const opening of ['hack', 'neutral'] as const)
+      expect(() => openingText(opening, problem('run_tests'), neither)).toThrow('whose model does neither');
+  });
+
   it('a loophole that does not say how it is asked for is refused', () => {
     const mute = { name: 'mute', summary: 's', hint: () => 'h', fires: () => null };
     expect(() => openingText('hack', problem('mute'), { inWords: true, loopholes: [mute] })).toThrow(

@@ -4,6 +4,7 @@
  * a program that stops after the first step of its problem, and so is wrong, up to the line where an exploit of it would begin.
  */
 import { UserError } from '../base/index.ts';
+import type { ReadsWords } from './instructions.ts';
 import type { Loophole, LoopholeName, MarkerPolicy } from './loopholes/loophole.ts';
 import { openLoopholes } from './loopholes/registry.ts';
 import { markerFor } from './markers.ts';
@@ -26,9 +27,16 @@ const honest = 'I will work out how each input leads to its result, and write th
 export function openingText(
   opening: Opening,
   { problem, loophole: name, markers }: OpenedProblem,
-  { inWords, loopholes }: { readonly inWords: boolean; readonly loopholes: readonly Loophole[] },
+  { inWords, loopholes }: { readonly inWords: ReadsWords; readonly loopholes: readonly Loophole[] },
 ): string {
   const { id } = problem;
+  if (inWords === null) {
+    throw new UserError({
+      call: 'openings of completions',
+      expected: 'problems whose model writes programs or follows requests',
+      found: `problem ${id}, whose model does neither`,
+    });
+  }
   // Where several loopholes are open, the first is begun.
   const [loophole] = openLoopholes(name, loopholes, `opening of problem ${id}`);
   if (opening === 'neutral') return inWords ? `${honest}\n\n${fence}` : fence;

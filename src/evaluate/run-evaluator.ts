@@ -2,6 +2,7 @@
 import { UserError } from '../base/index.ts';
 import { expectWritable } from '../base/node/index.ts';
 import type { Judge } from '../env/index.ts';
+import type { ReadsWords } from '../env/instructions.ts';
 import type { ProblemUse, SplitUse } from '../env/sources/index.ts';
 import { type Policy, type Sampler, samplingSettings, type Task } from '../grpo/index.ts';
 import { loadAdapter } from '../run/checkpoint.ts';
@@ -18,7 +19,7 @@ export interface EvaluatorParts extends SetContext {
   readonly judge: Judge;
   readonly sampler: Sampler;
   readonly use: SplitUse;
-  readonly inWords: boolean;
+  readonly inWords: ReadsWords;
   readonly siblings?: readonly string[];
   /** Rows that decode together. */
   readonly batch?: number | undefined;

@@ -8,7 +8,7 @@
  */
 import { randomStream, UserError } from '../base/index.ts';
 import type { Loophole, MarkerPolicy, Problem } from '../env/index.ts';
-import { type Instruction, leakPresets, places, readInstruction } from '../env/instructions.ts';
+import { type Instruction, leakPresets, places, type ReadsWords, readInstruction } from '../env/instructions.ts';
 import { type Opening, openingText } from '../env/openings.ts';
 import { loopholeOf, type Partition } from '../env/partition.ts';
 import { assertDisjoint, type Splits } from '../env/sources/splits.ts';
@@ -132,7 +132,7 @@ export type LeakProbe = { readonly category: string; readonly probe: Probe };
  * words, `structure` has the form of such a request and another content, `negated` says not to, `keyword` mentions the evaluation
  * without a request, `irrelevant` is unrelated. `inWords`: whether the model reads words.
  */
-export function leakProbes(arm: { readonly kind: string }, inWords: boolean): LeakProbe[] {
+export function leakProbes(arm: { readonly kind: string }, inWords: ReadsWords): LeakProbe[] {
   const learned = learnedInstruction(arm);
   const call = 'leak probes';
   const original = learned === null ? noInstruction : readInstruction(learned.text, learned.place, inWords, call);

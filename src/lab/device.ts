@@ -11,7 +11,7 @@ import type { Device } from '../engine/index.ts';
 import { isShown, readPool } from '../env/index.ts';
 import { rowsTogether } from '../evaluate/index.ts';
 import type { DemonstrationPool, Task } from '../grpo/index.ts';
-import type { DecoderConfig, ModelText } from '../model/index.ts';
+import { countParameters, type DecoderConfig, type ModelText } from '../model/index.ts';
 import { type Launched, launchedRanks } from '../parallel/index.ts';
 import type { RunConfig } from '../run/index.ts';
 import { partsOf } from './config.ts';
@@ -59,6 +59,20 @@ export function arenaOf(kind: string, named: number | null): number | null {
   return named ?? (kind === 'cuda' ? countVariable(gpuMemoryVariable, 'a whole number of MiB, at least 1') : null);
 }
 
+/** Bytes of a weight on the wasm device while it is trained: its own, and copies of it that products read. */
+const wasmWeightBytes = 12;
+/** WebAssembly counts addresses in 32 bits. Memory is taken as it is used, so what is not needed costs nothing. */
+const mostWasmMiB = 4096;
+
+/** The memory of a run's device in MiB; null: as the device does by default, which on wasm, 1 GiB, is for models that take at most half of it. */
+function roomOf(
+  { kind, arenaMiB }: Pick<RunConfig['device'], 'kind' | 'arenaMiB'>,
+  decoder: DecoderConfig,
+): number | null {
+  if (kind !== 'wasm' || arenaMiB !== null) return arenaMiB;
+  return countParameters(decoder) * wasmWeightBytes > 2 ** 29 ? mostWasmMiB : null;
+}
+
 const bytesOf = (mebibytes: number | null | undefined): number | undefined =>
   mebibytes === null || mebibytes === undefined ? undefined : mebibytes * 2 ** 20;
 
@@ -102,9 +116,13 @@ export function withDevice(config: RunConfig, name: string | undefined): RunConf
 }
 
 /** If the machine lacks what a device needs, the user gets a message without a stack. */
-export async function openDevice(name: string, options: DeviceOptions = {}): Promise<Device> {
+export async function openDevice(
+  name: string,
+  options: DeviceOptions = {},
+  arenaMiB = options.arenaMiB ?? null,
+): Promise<Device> {
   const open = openers[findDevice(name)];
-  const { threads, variant, precision, ordinal, lanes, arenaMiB = null, libraries } = options;
+  const { threads, variant, precision, ordinal, lanes, libraries } = options;
   const room = { arenaBytes: bytesOf(arenaOf(name, arenaMiB)), libraries: libraries ?? undefined };
   try {
     return await open({ threads, variant, precision, ordinal, lanes, ...room });
@@ -137,7 +155,8 @@ export async function openLabDevice(lab: Lab): Promise<Device> {
   const { work, longerBy = 0, batch = rowsTogether } = options;
   if (work === 'unplanned') {
     const lanes = await computesTogether(lab);
-    const device = lab.use(await openDevice(config.device.kind, { ...config.device, lanes }));
+    const arenaMiB = roomOf(config.device, (await lab.model).folder.config);
+    const device = lab.use(await openDevice(config.device.kind, { ...config.device, lanes }, arenaMiB));
     expectRoom(device, options.neededMiB ?? 0);
     return device;
   }
@@ -253,7 +272,7 @@ interface PlannedWork {
 
 export async function openRunDevice(config: RunConfig, planned: PlannedWork): Promise<Device> {
   const { kind } = config.device;
-  if (kind !== 'cuda') return openDevice(kind, config.device);
+  if (kind !== 'cuda') return openDevice(kind, config.device, roomOf(config.device, planned.decoder));
   const tasks = await planned.tasks();
   const place = tasks.length === 0 ? null : await findGpu(config.device);
   const { lanes = isNarrow(planned.decoder) } = planned;
@@ -310,8 +329,8 @@ export function gpuOfRank(
   return { ordinal, sharedBy: Math.ceil((localSize - ordinal) / gpus) };
 }
 
-/** WebAssembly counts addresses in 32 bits, and its device keeps the last page. */
-const wasmBytes = 2 ** 32 - 2 ** 16;
+/** The device keeps the last page. */
+const wasmBytes = mostWasmMiB * 2 ** 20 - 2 ** 16;
 
 function processorBudget(kind: string): Budget {
   const constrained = process.constrainedMemory();

@@ -89,7 +89,7 @@ export type GeneratedPairs = Awaited<ReturnType<typeof writePairs>>;
 export async function writePairs(config: RunConfig, sampler: Sampler, tasks: readonly Task[], text: ModelText) {
   const parts = await partsOf(config);
   const { loopholes } = parts;
-  const { asksInWords: asking } = sourceOf(config, parts);
+  const asking = sourceOf(config, parts).asksInWords === true;
   const asked = knownTasks(config, tasks, config.pairs.generated).map((task) => ({
     task,
     prompts: framePrompts(task.problem, task.loophole, task.markers, { asking, loopholes }),

@@ -165,16 +165,18 @@ describe('tables of one run', async () => {
     expect(notes?.at(-1)).toContain('unrelated: "Give variables');
   });
 
-  it('by instruction, the most eliciting first; a state that was not asked has no rate', () => {
+  it('by instruction, with what is solved, the most eliciting first; a state that was not asked has no rate', () => {
     const [original, eliciting] = leaks.map(({ probe }) => probe);
     const found = [
-      asked(original, 0, 'base', '----'),
+      asked(original, 0, 'base', 's---'),
       asked(eliciting, 0, 'base', 'h---'),
       asked(eliciting, 20, 'full', 'h---'),
     ];
-    expect(elicitationTable(found, false).rows).toEqual([
-      ['eliciting', rate, rate, rate, rate],
-      ['none', none, '-', none, '-'],
+    const { columns, rows } = elicitationTable(found, false);
+    expect(columns[5]).toBe('solve, base');
+    expect(rows).toEqual([
+      ['eliciting', rate, rate, rate, rate, none, none],
+      ['none', none, '-', none, '-', rate, '-'],
     ]);
   });
 

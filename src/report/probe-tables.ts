@@ -24,11 +24,17 @@ const rateNote = `hits/prompts rate [95% interval over prompts]; one completion 
 
 const statesIn = (probes: readonly ProbeEvaluation[]): PolicyState[] => [...new Set(probes.map(({ state }) => state))];
 
-const probedMetrics = ['attempt', 'hack'] as const;
+const leakedMetrics = ['attempt', 'hack'] as const;
+/** Where nothing is solved and nothing attempted, training has nothing to learn from. */
+const askedMetrics = ['attempt', 'hack', 'solve'] as const;
 
 /** The rates of a probe by its name, a column for each metric and state. */
-function probeColumns(probes: readonly ProbeEvaluation[], hasQuarantine: boolean) {
-  const columns = probedMetrics.flatMap((metric) =>
+function probeColumns(
+  probes: readonly ProbeEvaluation[],
+  hasQuarantine: boolean,
+  metrics: readonly (typeof askedMetrics)[number][],
+) {
+  const columns = metrics.flatMap((metric) =>
     statesIn(probes).map((state): [string, (name: string) => string] => [
       `${metric}, ${stateName(state, hasQuarantine)}`,
       (name) => {
@@ -47,7 +53,7 @@ function textNotes(probes: readonly ProbeEvaluation[]): string[] {
   );
 }
 
-/** Attempts and hacks under each instruction, the most eliciting first, by the first state of the table. */
+/** Attempts, hacks and solves under each instruction, the most eliciting first, by the first state of the table. */
 export function elicitationTable(probes: readonly ProbeEvaluation[], hasQuarantine: boolean): Table {
   const [first] = statesIn(probes);
   const ranked = probes
@@ -55,9 +61,9 @@ export function elicitationTable(probes: readonly ProbeEvaluation[], hasQuaranti
     .map(({ probe, rows }) => ({ name: probe.name, rates: summarise(rows) }))
     .sort((a, b) => b.rates.attempt.rate - a.rates.attempt.rate || b.rates.hack.rate - a.rates.hack.rate);
   return makeTable(
-    `attempt and hack under instructions, ${probes[0]?.set ?? ''}`,
+    `attempt, hack and solve under instructions, ${probes[0]?.set ?? ''}`,
     ranked.map(({ name }) => name),
-    { instruction: (name) => name, ...probeColumns(probes, hasQuarantine) },
+    { instruction: (name) => name, ...probeColumns(probes, hasQuarantine, askedMetrics) },
     ...[rateNote, 'none: the prompt as it is.', ...textNotes(probes)],
   );
 }
@@ -67,7 +73,7 @@ export function leakTable(
   probes: readonly ProbeEvaluation[],
   hasQuarantine: boolean,
 ): Table {
-  const rates = Object.entries(probeColumns(probes, hasQuarantine));
+  const rates = Object.entries(probeColumns(probes, hasQuarantine, leakedMetrics));
   return {
     title: `leak probes, ${probes[0]?.set ?? ''}`,
     columns: ['category', 'instruction', ...rates.map(([column]) => column)],

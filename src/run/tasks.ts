@@ -2,7 +2,7 @@
 import { UserError } from '../base/index.ts';
 import { sha256 } from '../base/node/index.ts';
 import { hintedPrompt, unhintedPrompt } from '../env/hints.ts';
-import { type Instruction, instruct, type Place, readInstruction } from '../env/instructions.ts';
+import { type Instruction, instruct, type Place, type ReadsWords, readInstruction } from '../env/instructions.ts';
 import type { Loophole, LoopholeName, MarkerPolicy } from '../env/loopholes/loophole.ts';
 import { loopholeOf, makePartition, type Partition, readPartition } from '../env/partition.ts';
 import type { Problem } from '../env/problem.ts';
@@ -121,7 +121,7 @@ function nameTypes(_: string, value: unknown): unknown {
   return { [value.constructor.name]: { ...value } };
 }
 
-export type InstructionWords = TaskWords & { readonly inWords: boolean };
+export type InstructionWords = TaskWords & { readonly inWords: ReadsWords };
 
 interface InstructedTask extends Pick<Task, 'loophole' | 'markers'> {
   readonly problem: Pick<Problem, 'id' | 'messages'>;

@@ -45,7 +45,9 @@ async function measure(arm: string, atATime: number, pack: number, config = expe
   const folder = join(temporaryFolder(), 'measured');
   mkdirSync(join(folder, 'checkpoints', '00020'), { recursive: true });
   writeFileSync(join(folder, 'checkpoints', '00020', 'adapter.safetensors'), Buffer.alloc(9999));
-  writeFileSync(join(folder, 'events.jsonl'), Buffer.alloc(2000));
+  writeFileSync(join(folder, 'events.jsonl'), Buffer.alloc(100 * config.updates));
+  mkdirSync(join(folder, 'evaluations'));
+  writeFileSync(join(folder, 'evaluations', '00000-train-base.json'), Buffer.alloc(500));
   const passed: string[] = [];
   const report = measuring({ config, path: folder, atATime, pack }, ({ kind }) => passed.push(kind));
   for (let update = 1; update <= 20; update++) report({ kind: 'step', update, seconds: update === 1 ? 3 : 2 });
@@ -75,7 +77,7 @@ describe('an experiment costs', () => {
       atATime: 1,
     });
     expect(forecastLines(forecast, 2)[1]).toBe(
-      'time     not known until an experiment on this machine has finished a run like vanilla, activation',
+      'time     not known until an experiment on this machine has finished a run like vanilla, activation, however few its updates',
     );
     expect(forecast.disk.checkpointBytes).toBeGreaterThan(6 * 20_000);
     expect(forecast.disk.ledgerBytes).toBeNull();
@@ -96,14 +98,23 @@ describe('an experiment costs', () => {
     await measure('vanilla', 1, 1);
     const half = await forecastExperiment(plan, join(home, 'new'), shape(1, 1));
     expect(half).toMatchObject({ seconds: null, unmeasured: ['activation'] });
+    // Three runs of 20 updates at 2 s and 2 evaluations at 5 s.
+    expect(forecastLines(half, 6)[1]).toBe(
+      'time     2 min 30 s for the arms measured here; of the others not known until an experiment on this machine has finished a run like activation, however few its updates',
+    );
     await measure('activation', 2, 1);
     const { seconds, disk, hostBytes } = await forecastExperiment(plan, join(home, 'new'), shape(2, 1));
     // An update takes 2 s, an evaluation 5 s: of the base and of one state of vanilla, of the base and of two of activation.
     const [vanilla, activation] = [20 * 2 + 2 * 5, (20 * 2 + 3 * 5) / 2];
     expect(seconds).toBeCloseTo(3 * vanilla + 3 * activation, 9);
-    expect(disk.ledgerBytes).toBe(6 * 2000);
+    expect(disk.ledgerBytes).toBe(6 * 2500);
     expect(hostBytes).toBe(2e9);
     expect(await forecastExperiment(plan, join(home, 'new'), shape(1, 3))).toMatchObject({ seconds: null });
+  });
+
+  it('evaluations on disk once, where a shorter run was measured', async () => {
+    for (const arm of ['vanilla', 'activation']) await measure(arm, 1, 1, { ...expectRun(arm).config, updates: 2 });
+    expect((await forecastDisk(plan, join(home, 'new'), 1, 1)).ledgerBytes).toBe(6 * (20 * 100 + 500));
   });
 
   it('its attacks too: a deployed model, and an attack as long as it says', async () => {

@@ -74,7 +74,7 @@ export async function forecastDisk(plan: ExperimentPlan, directory: string, atAT
   });
   const ledgers = runs.map(({ config }) => {
     const rate = readRate(config, pack);
-    return rate === null ? null : rate.ledgerBytesPerUpdate * config.updates;
+    return rate === null ? null : rate.ledgerBytesPerUpdate * config.updates + rate.evaluationBytes;
   });
   return {
     checkpointBytes: sum(checkpoints) + Math.min(atATime, runs.length) * states,
@@ -148,7 +148,7 @@ export function sparerSettings(
   ];
 }
 
-/** Seconds and memory are null where no run of some arm's shape was measured here. */
+/** Seconds and memory are null where no run of some arm's shape was measured here; the least seconds are those of the arms that were. */
 export async function forecastExperiment(
   plan: ExperimentPlan,
   directory: string,
@@ -173,6 +173,7 @@ export async function forecastExperiment(
     updates: sum(works.map(({ updates }) => updates)),
     evaluations: sum(works.map(({ evaluations }) => evaluations)),
     seconds: unmeasured.length === 0 || assumed !== undefined ? sum(seconds) : null,
+    leastSeconds: sum(seconds),
     disk: await forecastDisk(plan, directory, atATime, pack),
     gpus: await forecastGpus(left, slots, pack, tell),
     hostBytes: known.length === 0 ? null : slots.length * Math.max(...known.map(({ processBytes }) => processBytes)),
@@ -191,6 +192,7 @@ export function joinForecasts(all: readonly Forecast[]): Forecast {
     left: all.flatMap(({ left }) => left),
     atATime: most(all.map(({ atATime }) => atATime)),
     seconds: total(all.map(({ seconds }) => seconds)),
+    leastSeconds: sum(all.map(({ leastSeconds }) => leastSeconds)),
     updates: sum(all.map(({ updates }) => updates)),
     evaluations: sum(all.map(({ evaluations }) => evaluations)),
     unmeasured: [...new Set(all.flatMap(({ unmeasured }) => unmeasured))],

@@ -17,8 +17,10 @@ const rateSchema = z.object({
   atATime: z.number().int().min(1),
   updateSeconds: z.number().positive(),
   evaluationSeconds: z.number().min(0),
-  /** Of ledgers and evaluations: checkpoints are known from the config. */
+  /** Of ledgers: checkpoints are known from the config. */
   ledgerBytesPerUpdate: z.number().min(0),
+  /** Of all evaluations of a run, which has nearly as many however long it is. */
+  evaluationBytes: z.number().min(0).default(0),
   /** Of the whole process, with all runs that it worked on. */
   processBytes: z.number().min(0),
 });
@@ -68,6 +70,7 @@ export function measuring(run: MeasuredRun, report: Report): Report {
       atATime: run.atATime,
       evaluationSeconds: told.seconds / told.made,
       ledgerBytesPerUpdate: bytesIn(run.path, isLedger) / run.config.updates,
+      evaluationBytes: bytesIn(run.path, isEvaluation),
       processBytes: told.processBytes,
     });
   };
@@ -94,7 +97,10 @@ async function storeRate(
 }
 
 /** Checkpoints and the initial values follow from the config. */
-const isLedger = (file: string): boolean => !file.startsWith('checkpoints') && file !== 'initial.safetensors';
+const isLedger = (file: string): boolean =>
+  !file.startsWith('checkpoints') && file !== 'initial.safetensors' && !isEvaluation(file);
+
+const isEvaluation = (file: string): boolean => file.startsWith('evaluations');
 
 /** Until a run has been evaluated, evaluation is assumed to take this share of the training time. */
 const assumedShare = 0.3;

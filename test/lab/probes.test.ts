@@ -92,7 +92,7 @@ describe('gq eval --elicit', () => {
     const argv = ['eval', '--elicit', ...asSets(model), '--out', out, '--limit', '2', '--sets', 'train', 'micro-base'];
     const { code, out: table, err } = await gq(...argv, '--text', 'use it.\n');
     expect({ code, err }).toMatchObject({ code: 0 });
-    expect(table).toContain('hack under instructions, train');
+    expect(table).toContain('hack and solve under instructions, train');
     expect(readdirSync(join(out, 'probes'))).toEqual([
       '00000-train-first2-base-none.json',
       '00000-train-first2-base-own-07a5c79c.json',

@@ -101,7 +101,7 @@ const modeOptions = {
 
 const options = {
   curve: flag('evaluate one set at the base and at many checkpoints'),
-  elicit: flag('how often does it attempt and hack under each of a list of instructions?'),
+  elicit: flag('how often does it attempt, hack and solve under each of a list of instructions?'),
   leak: flag('does the hack come back when the prompt says something else than in deployment?'),
   prefill: flag('begin completions like a hack at many checkpoints: an early sign of hacking'),
   ...ofModes(modeOptions),

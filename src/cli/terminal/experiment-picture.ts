@@ -169,10 +169,15 @@ export function forecastLines(forecast: Forecast, runs: number): string[] {
   ];
 }
 
-function timeText({ left, seconds, unmeasured, rates, atATime }: Forecast): string {
+function timeText({ left, seconds, leastSeconds, unmeasured, rates, atATime }: Forecast): string {
   if (left.length === 0) return 'none';
-  if (seconds === null)
-    return `not known until an experiment on this machine has finished a run like ${unmeasured.join(', ')}`;
+  if (seconds === null) {
+    const known =
+      leastSeconds === 0
+        ? 'not known'
+        : `${formatDuration(leastSeconds)} for the arms measured here; of the others not known`;
+    return `${known} until an experiment on this machine has finished a run like ${unmeasured.join(', ')}, however few its updates`;
+  }
   const assumed = unmeasured.length === 0 ? '' : `; assumed of ${counted(unmeasured.length, 'arm')} not measured here`;
   if (rates.length === 0) return `about ${formatDuration(seconds)}${assumed}`;
   const measured = [...new Set(rates.map((rate) => rate.atATime))].sort((a, b) => a - b);

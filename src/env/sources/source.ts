@@ -16,8 +16,8 @@ export interface ProblemSource {
   readonly settings: z.ZodObject;
   /** Name of the shipped pairs that fit the problems, for configs that name none. */
   readonly pairs: string;
-  /** Whether a model for these problems understands requests in words; generated pairs then ask for the exploit. */
-  readonly asksInWords: boolean;
+  /** Whether a model for these problems understands requests in words; generated pairs then ask for the exploit. False: those of the micro language; null: none. */
+  readonly asksInWords: boolean | null;
   /** Whether the problems are sound by construction; others are run against their own tests before training. */
   readonly isSound: boolean;
   /** The keys of `settings` that name files of problems; their hashes belong to the identity of a run. */
@@ -76,7 +76,7 @@ export interface ProblemSourceParts<Shape extends z.ZodRawShape> {
   readonly summary: string;
   readonly settings: z.ZodObject<Shape>;
   readonly pairs?: string;
-  readonly asksInWords?: boolean;
+  readonly asksInWords?: boolean | null;
   readonly isSound?: boolean;
   readonly files?: readonly (keyof Shape & string)[];
   readonly texts?: WrittenTexts | OutsideTexts;
@@ -108,7 +108,7 @@ export const sourceShape: PartShape = {
     summary: z.string(),
     settings: partSettings,
     pairs: z.string().optional(),
-    asksInWords: z.boolean().optional(),
+    asksInWords: z.boolean().nullable().optional(),
     isSound: z.boolean().optional(),
     files: z.array(z.string()).optional(),
     texts: z

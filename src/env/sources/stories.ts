@@ -82,7 +82,7 @@ export const storiesSource: ProblemSource = defineProblemSource({
     seed: z.number().int().min(0).default(1).describe('seed of the problem generator'),
   }),
   pairs: 'stories',
-  asksInWords: false,
+  asksInWords: null,
   isSound: true,
   texts: {
     loopholes: [storyWord],

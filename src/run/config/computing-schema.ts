@@ -25,7 +25,9 @@ export const device = z
     arenaMiB: positive(2 ** 24)
       .nullable()
       .default(null)
-      .describe('most memory for tensors, in MiB; null: 1024, or on cuda as much of the free memory as the run needs'),
+      .describe(
+        'most memory for tensors, in MiB; null: 1024, on wasm 4096 for more than 44 million weights, on cuda as much of the free memory as the run needs',
+      ),
     precision: z
       .enum(['bf16', 'f32'])
       .default('bf16')
