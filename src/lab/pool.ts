@@ -70,6 +70,9 @@ export interface PoolRequest {
   readonly onProgress?: (done: number, of: number) => void;
 }
 
+const askable = ({ environment }: RunConfig, tasks: readonly Task[]): readonly Task[] =>
+  tasks.filter(({ loophole }) => !environment.heldOutLoopholes.includes(loophole));
+
 export async function samplePool(
   config: RunConfig,
   { decoder, text }: OpenModel,
@@ -77,8 +80,7 @@ export async function samplePool(
   tasks: readonly Task[],
   { problems, samples, labels, onProgress }: PoolRequest,
 ): Promise<PoolEntry[]> {
-  const { heldOutLoopholes } = config.environment;
-  const asked = tasks.filter(({ loophole }) => !heldOutLoopholes.includes(loophole)).slice(0, problems);
+  const asked = askable(config, tasks).slice(0, problems);
   const { sampling, compute } = grpoSettings(config);
   const settings = samplingSettings(sampling, text.stopTokens);
   const entries: PoolEntry[] = [];
@@ -138,11 +140,13 @@ export const formatPool = (entries: readonly PoolEntry[]): string =>
 
 export async function makePool(lab: Lab, path: string): Promise<void> {
   const { config, warn, signal } = lab;
-  const { makeProblems: problems, makeSamples: samples } = config.teacher;
+  const { makeProblems, makeSamples: samples } = config.teacher;
   const given = { model: lab.model, judge: lab.judge, problems: lab.problems };
   await using own = await openLab({ config }, { work: 'evaluation', signal, given });
   const [model, judge, tasks] = await Promise.all([own.weights, own.judge, lab.tasks]);
-  const asking = `asks the model for demonstrations: ${samples} hacks and ${samples} solves of ${problems} problems`;
+  const problems = Math.min(makeProblems, askable(config, tasks).length);
+  const few = problems < makeProblems ? `, all that there are (teacher.makeProblems is ${makeProblems})` : '';
+  const asking = `asks the model for demonstrations: ${samples} hacks and ${samples} solves of each of ${problems} problems${few}`;
   await warn({ kind: 'info', name: 'making-pool', message: asking });
   const request = { problems, samples, labels: ['hack', 'solve'] } as const;
   const entries = limitPool(await samplePool(config, model, judge, tasks, request), samples);

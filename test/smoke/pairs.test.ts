@@ -156,13 +156,17 @@ describe('a pool that the run makes itself', () => {
     expect(await gq('verify', 'science', path)).toMatchObject({ code: 0 });
   });
 
-  it('that covers too few problems ends the run before it begins, and leaves nothing', async () => {
+  it('that covers too few problems ends the run before it begins, leaves nothing, and says how many it asked for', async () => {
     const path = lab.path('uncovered');
+    const said: string[] = [];
+    const event = (told: RecordedEvent): void => void (told.kind === 'info' && said.push(told.message));
     // The tiny model answers hardly anything right: there may be nothing at all to keep.
-    await expect(train(lab.config(making), path)).rejects.toThrow(
-      /found none that the grader confirms|found both for \d of 32 problems; enough hacks for \d/,
+    const begun = train(lab.config([...making, 'data.problems=4']), path, { sinks: [{ name: 'test', event }] });
+    await expect(begun).rejects.toThrow(
+      /make a pool for 4 problems .*found none that the grader confirms|found both for \d of 4 problems; enough hacks for \d/,
     );
     expect(existsSync(path)).toBe(false);
+    expect(said[0]).toContain('4 solves of each of 4 problems, all that there are (teacher.makeProblems is 8)');
   });
 });
 
