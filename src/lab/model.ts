@@ -174,7 +174,7 @@ export async function withModelHint<T>(config: RunConfig, encode: () => Promise<
     if (config.data.kind === 'micro' && config.pairs.file === null) throw error;
     if (!error.complaint.call.includes('encode with ')) throw error;
     const fix =
-      'No model is named, so this is the micro model of the package, which knows few characters: name a model folder with --model DIR.';
+      'No model is named, so this is the micro model of the package, which knows few characters: name a model folder with --set model=DIR.';
     throw new UserError({ ...error.complaint, fix }, { cause: error });
   }
 }

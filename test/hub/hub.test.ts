@@ -222,7 +222,7 @@ describe('fetching', () => {
     const given = { ...environment, HF_ENDPOINT: 'http://127.0.0.1:1' };
     const fetching = fetchModel(name, { environment: given, attempts: 1, waitMs: 0 });
     await expect(fetching).rejects.toThrow(
-      /expected an answer.*Without a network: --model DIR takes a folder .* HF_ENDPOINT names a hub/,
+      /expected an answer.*Without a network: --set model=DIR takes a folder .* HF_ENDPOINT names a hub/,
     );
   });
 

@@ -52,6 +52,6 @@ describe('gq train', () => {
     const data = ['data.kind=file', 'data.path=test/data/problems-benchmark.jsonl'];
     const { code, err } = await train(...data.flatMap((each) => ['--set', each]));
     expect(code).toBe(2);
-    expect(err).toContain('--model');
+    expect(err).toContain('--set model=DIR');
   });
 });

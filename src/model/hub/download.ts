@@ -106,7 +106,7 @@ export async function persist<Result>(
           call: `fetch ${what}`,
           expected: 'an answer',
           found: `${describe(error)}, ${attempts} times in a row`,
-          fix: 'What has arrived is kept: call it again to go on. Without a network: --model DIR takes a folder that was fetched elsewhere, and HF_ENDPOINT names a hub within reach.',
+          fix: 'What has arrived is kept: call it again to go on. Without a network: --set model=DIR takes a folder that was fetched elsewhere, and HF_ENDPOINT names a hub within reach.',
         },
         { cause: error },
       );
