@@ -161,6 +161,16 @@ describe('report', () => {
     );
   });
 
+  it('ends with the optional parts that are not here, and the devices that are', () => {
+    const part = (name: string, status: Finding['status']): Finding => ({ ...missing, name, status, required: false });
+    const endOf = (...parts: Finding[]) => renderFindings(parts).trimEnd().split('\n').at(-1);
+    expect(endOf(part('cuda', 'found'), part('webgpu', 'found'))).toBe('Everything required is here.');
+    expect(endOf(part('cuda', 'missing'), part('webgpu', 'found'))).toMatch(
+      /^Everything required is here\. .* not here: cuda; device\.kind can be wasm .* or webgpu, not cuda\.$/,
+    );
+    expect(endOf(part('cuda', 'missing'), part('webgpu', 'missing'))).toMatch(/4 GiB\), not cuda or webgpu\.$/);
+  });
+
   it('has what was found and nothing that a library writes by itself, such as that no driver for Vulkan is there', () => {
     const env = { ...process.env, VK_ICD_FILENAMES: '/nowhere.json' };
     const { stdout, stderr } = spawnSync(process.execPath, [gqProgram(), 'doctor'], { env, encoding: 'utf8' });

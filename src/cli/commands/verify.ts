@@ -219,8 +219,20 @@ export function renderFindings(findings: readonly Finding[]): string {
     const more = [...notes.map((note) => `· ${note}`), ...(todo === undefined ? [] : [`→ ${todo}`])];
     return [line, ...more.map((text) => `${' '.repeat(nameWidth)}  ${text}`)];
   });
-  const verdict = isHealthy(findings) ? 'Everything required is here.' : 'Something required is missing: see above.';
+  const verdict = isHealthy(findings)
+    ? `Everything required is here.${optionalText(findings)}`
+    : 'Something required is missing: see above.';
   return `${[...lines, verdict].join('\n')}\n`;
+}
+
+/** The optional parts of a machine are devices, beside wasm. */
+function optionalText(findings: readonly Finding[]): string {
+  const namesOf = (wanted: Finding['status']): string[] =>
+    findings.flatMap(({ name, status, required }) => (!required && status === wanted ? [name] : []));
+  const missing = namesOf('missing');
+  if (missing.length === 0) return '';
+  const usable = ['wasm (on the processor, models that fit into 4 GiB)', ...namesOf('found')].join(' or ');
+  return ` Optional and not here: ${missing.join(', ')}; device.kind can be ${usable}, not ${missing.join(' or ')}.`;
 }
 
 export const doctorCommand = command({
