@@ -176,8 +176,15 @@ describe('a call that lacks something', () => {
       "not begun; the study goes on with: gq experiment qwen3-4b-warm-study --set model=absent --set 'data.path=a b'";
     try {
       process.chdir(project);
-      const { code, err } = await run('results', 'runs/qwen3-4b-warm-study/qwen3-4b-heldout');
-      expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(new RegExp(`${advice}\\s$`)) });
+      const missing = 'runs/qwen3-4b-warm-study/qwen3-4b-heldout';
+      for (const words of [
+        ['results', missing],
+        ['runs', missing],
+        ['show', '--hack', join(missing, 'haar-41')],
+      ]) {
+        const { code, err } = await run(...words);
+        expect({ code, err }).toMatchObject({ code: 2, err: expect.stringMatching(new RegExp(`${advice}\\s$`)) });
+      }
       const claimed = async (name: string) => (await run('claim', name)).out.replace(/\s+/g, ' ');
       expect(await claimed('qwen3-4b-claim')).toContain('open: runs/qwen3-4b-warm-study/qwen3-4b-claim is not begun');
       expect(await claimed('qwen3-4b-first')).toContain('qwen3-4b-warm-study/qwen3-4b-first was begun under another');
@@ -186,9 +193,16 @@ describe('a call that lacks something', () => {
     }
   });
 
-  it('a folder that is named as a recipe is where the recipe would be made', async () => {
-    const { err } = await run('results', join(home, 'some', 'micro-claim'));
-    expect(err).toContain(`gq experiment micro-claim --out ${join(home, 'some', 'micro-claim')}`);
+  it.each([
+    ['micro-claim', 'gq experiment micro-claim --out OUT'],
+    ['micro-claim/vanilla-1', 'gq experiment micro-claim --out OUT'],
+    ['nowhere/vanilla-1', 'Make one with: gq demo --quick'],
+  ])('a folder that is not there is told what makes it, by every command alike: %s', async (name, advice) => {
+    const folder = join(home, 'some', name);
+    const told = advice.replace('OUT', join(home, 'some', 'micro-claim'));
+    for (const words of [['results'], ['runs'], ['view'], ['show', '--hack'], ['measure', 'gate'], ['eval']]) {
+      expect((await run(...words, folder)).err.trimEnd(), words.join(' ')).toMatch(new RegExp(`${told}$`));
+    }
   });
 
   it('a run that stands in runs is found by its name', async () => {

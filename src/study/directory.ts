@@ -283,9 +283,13 @@ export function findExperiment(directory: string, from: readonly string[] = []):
     call: `results of ${directory}`,
     expected: 'a run, an experiment, or a folder of runs',
     found: isFolder ? 'none of them' : existsSync(directory) ? 'a file' : 'no such folder',
-    fix: stepAdvice(directory) ?? folderAdvice(directory),
+    fix: missingAdvice(directory),
   });
 }
+
+/** For a folder that is not there, or without runs: what goes on with its study, also where a run of a step is named, else what makes it. */
+export const missingAdvice = (directory: string): string | undefined =>
+  stepAdvice(directory) ?? stepAdvice(dirname(directory)) ?? folderAdvice(directory);
 
 /** Of a step that its study has not begun, where others of its steps lie: the call that goes on with the study. */
 function stepAdvice(directory: string): string | undefined {

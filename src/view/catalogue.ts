@@ -5,9 +5,8 @@ import { z } from 'zod';
 import { messageOf, UserError } from '../base/index.ts';
 import { openToRead } from '../base/node/index.ts';
 import { EvaluationStore, lastCheckpoint, statesOf, summarise } from '../evaluate/index.ts';
-import { folderAdvice } from '../run/config/recipes.ts';
 import { isRun, isTraining, type Manifest, makeAgain, RunDirectory, readStamped } from '../run/index.ts';
-import { findExperiment, storedPlan } from '../study/directory.ts';
+import { findExperiment, missingAdvice, storedPlan } from '../study/directory.ts';
 import { failureOf } from '../study/failures.ts';
 import type { ListedRun, ShownRates } from './api.ts';
 
@@ -30,7 +29,7 @@ export function findEntries(root: string): FoundEntry[] {
       call: `runs of ${root}`,
       expected: 'a folder of runs, an experiment or a run',
       found: existsSync(root) ? 'a file' : 'no such folder',
-      fix: folderAdvice(root) ?? 'Make one with: gq demo --quick',
+      fix: missingAdvice(root),
     });
   }
   return search(baseOf(root), resolve(root), 0);

@@ -44,7 +44,9 @@ describe('a recipe of the package', () => {
     for (const name of ['surplus', 'other']) mkdirSync(join(base, name));
     writeFileSync(join(base, 'surplsu.txt'), '');
     expect(folderAdvice(join(base, 'surplsu'))).toBe(`Did you mean ${join(base, 'surplus')}?`);
-    for (const name of ['elsewhere', 'other', 'gone/surplus']) expect(folderAdvice(join(base, name))).toBeUndefined();
+    expect(folderAdvice(join(base, 'other'))).toBeUndefined();
+    for (const name of ['elsewhere', 'gone/surplus'])
+      expect(folderAdvice(join(base, name))).toBe('Make one with: gq demo --quick');
     expect(folderAdvice(join(base, 'micro-claim'))).toContain('It is a recipe');
   });
 

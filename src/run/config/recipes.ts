@@ -47,19 +47,36 @@ export function shippedRecipe(name: string): string {
   });
 }
 
-/** For a folder of runs that is not there: the one that was probably meant, or, of a recipe, what makes one. */
+/** For a folder of runs that is not there: the one that was probably meant, or what makes one: a recipe of its name or of the folder around it, else the demo. */
 export function folderAdvice(named: string): string | undefined {
   const name = basename(named, '.toml');
   const at = join('runs', name);
   if (!isFile(named) && !existsSync(named) && existsSync(at)) return `Did you mean ${at}?`;
   const isOwn = named.endsWith('.toml') && isFile(named);
-  if (!isOwn && !existsSync(join(folder, `${name}.toml`))) return existsSync(named) ? undefined : nearFolder(named);
   if (isOwn && existsSync(at)) return `It is a recipe; its runs are in ${at}.`;
-  const makes = isExperiment(readRegularText(isOwn ? named : join(folder, `${name}.toml`))) ? 'experiment' : 'train';
-  const out = isOwn || !named.includes(sep) ? at : named;
-  const line = shellLine('gq', makes, isOwn ? named : name, '--out', out);
-  return `It is a recipe; this makes what it says, in ${out}: ${line}`;
+  const recipe = isOwn ? named : shippedFile(name);
+  if (recipe !== undefined) {
+    const out = isOwn || !named.includes(sep) ? at : named;
+    return `It is a recipe; this makes what it says, in ${out}: ${makingLine(recipe, isOwn ? named : name, out)}`;
+  }
+  return existsSync(named) ? undefined : (nearFolder(named) ?? runAdvice(named) ?? 'Make one with: gq demo --quick');
 }
+
+/** Of a run in the folder of an experiment of the package that is not begun. */
+function runAdvice(named: string): string | undefined {
+  const around = dirname(named);
+  const recipe = shippedFile(basename(around));
+  if (recipe === undefined || existsSync(around) || !isExperiment(readRegularText(recipe))) return undefined;
+  return `It is a run of a recipe; this makes all of them, in ${around}: ${makingLine(recipe, recipeName(recipe), around)}`;
+}
+
+function shippedFile(name: string): string | undefined {
+  const path = join(folder, `${name}.toml`);
+  return existsSync(path) ? path : undefined;
+}
+
+const makingLine = (recipe: string, word: string, out: string): string =>
+  shellLine('gq', isExperiment(readRegularText(recipe)) ? 'experiment' : 'train', word, '--out', out);
 
 /** The studies in an experiment's folder that have it as a step. */
 export function studiesWith(experiment: string): string[] {
