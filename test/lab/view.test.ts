@@ -364,8 +364,12 @@ describe('in the terminal', () => {
     expect([json.found, json.rollouts.length]).toEqual([6, 5]);
     expect(await gq('show', claim, '--grep', 'nowhere')).toMatchObject({ code: 1 });
     const none = await gq('show', claim, '--hack', '--route', 'keep', '--update', '2');
-    expect(none).toMatchObject({ code: 1, out: expect.stringContaining('no rollout is like that, of 12 in all') });
-    expect(none.out).toContain('any route: route 2\n');
+    expect(none).toMatchObject({ code: 1, out: expect.stringContaining('no rollout is like that, of 12 in all\n') });
+    expect(none.out).toContain(
+      '\n  found without --hack: 2 with a solve\n  found without --route keep: 2 with route route\n',
+    );
+    const first = await gq('show', join(claim, 'gate-1'), '--solve', '--no-attempt', '--update', '99');
+    expect(first.out).toContain('\n  found without --no-attempt: none\n');
     for (const wrong of [
       ['--route', 'keeep'],
       ['--loophole', 'nothing'],

@@ -1,5 +1,5 @@
 /** `gq show RUN`: prints rollouts of a run or an experiment that a search finds, one after another or with the others of their prompt. */
-import { chatText, promptText, UserError, visibleLine } from '../../base/index.ts';
+import { chatText, promptText, shellLine, UserError, visibleLine } from '../../base/index.ts';
 import { routeWords, scoreWords } from '../../measure/index.ts';
 import type { LedgerRow, RolloutQuery, RolloutSearch } from '../../view/index.ts';
 import { parseQuery, placeboArms, rolloutOrders, ViewLibrary, verdictWordOf } from '../../view/index.ts';
@@ -72,15 +72,28 @@ function closingLine(
     const more = found > shown ? '; --limit shows more' : '';
     return `${shown} of ${found} rollouts found, ${total} in all${more}`;
   }
-  const names = Object.keys(chosen);
-  const counts = names.map((name) => {
-    const values = Object.entries(facets[name] ?? {}).map(([value, count]) => `${value} ${count}`);
-    return `  any ${name}: ${values.join(', ') || 'nothing either'}`;
+  const others = Object.entries(chosen).map(([name, value]) => {
+    const parts = Object.entries(facets[name] ?? {}).map(([each, count]) => `${count} ${wordsOf(name, each)}`);
+    return `  found without ${filterOption(name, value)}: ${parts.join(', ') || 'none'}`;
   });
-  return [
-    `no rollout is like that, of ${total} in all${counts.length > 0 ? '; without one of the filters' : ''}`,
-    ...counts,
-  ].join('\n');
+  return [`no rollout is like that, of ${total} in all`, ...others].join('\n');
+}
+
+const saidValues: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  attempt: { yes: 'with an attempt', no: 'without an attempt' },
+  truth: { hack: 'with a hack', solve: 'with a solve', neither: 'with neither a hack nor a solve' },
+  flagged: { yes: 'flagged', no: 'not flagged', 'no monitor': 'without a monitor' },
+  loophole: { 'no hint': 'without a hint' },
+};
+
+const wordsOf = (facet: string, value: string): string =>
+  saidValues[facet]?.[value] ?? `${facet === 'arm' ? 'of' : 'with'} ${facet} ${visibleLine(value)}`;
+
+/** The option that sets a facet, as it was typed. */
+function filterOption(facet: string, value: string): string {
+  if (facet === 'truth') return `--${value}`;
+  if (facet === 'attempt' || facet === 'flagged') return value === 'yes' ? `--${facet}` : `--no-${facet}`;
+  return shellLine(`--${facet}`, value);
 }
 
 async function parametersOf(call: CallOf<typeof options>, library: ViewLibrary): Promise<URLSearchParams> {
