@@ -135,8 +135,9 @@ export default defineConfig({
       NODE_COMPILE_CACHE: fileURLToPath(new URL('./node_modules/.cache/node', import.meta.url)),
       // Suites run side by side, so each has one core: fewer workers of the sandbox are started.
       GQ_CORES: '1',
-      // Printed commands begin the same wherever the suites run.
+      // Printed commands begin the same wherever the suites run, and lines are as long.
       GQ_NAME: 'gq',
+      COLUMNS: '',
       // On a slow machine a piece of work may take longer than an interrupt usually waits for it.
       GQ_GRACE: '3600',
       PATH: path.join(delimiter),

@@ -162,6 +162,7 @@ async function buildProgram(
     .configureOutput({
       writeOut: (text) => stdout.write(text),
       writeErr: (text) => stderr.write(text),
+      getOutHelpWidth: () => screenWidth(stdout),
     })
     // The descriptions say by themselves what is chosen from, and what is used when absent.
     .configureHelp({

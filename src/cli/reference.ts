@@ -7,6 +7,7 @@ const preface = `# Commands
 
 Written by \`gq help reference\`; a test compares it. Every command has \`--help\` with the same text. Exit codes of all commands: 0 done, 1 failed or the
 answer is no, 2 the call was wrong, 75 interrupted by Ctrl-C, SIGTERM, SIGHUP or SIGUSR1: the same call goes on; a command that says something else of a code says it here.
+Text is as wide as the window, elsewhere 80 columns, or what \`COLUMNS\` says, at least 40.
 `;
 
 const cell = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');

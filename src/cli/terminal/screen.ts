@@ -1,5 +1,5 @@
 /** A stream that a person reads: what is written is made visible, so that no completion can command a terminal. */
-import { cutText, padText, textWidth, visible, visibleLine, wrapText } from '../../base/index.ts';
+import { cutText, padText, readWhole, textWidth, visible, visibleLine, wrapText } from '../../base/index.ts';
 import type { Check } from '../../verify/index.ts';
 import type { TextSink } from '../command.ts';
 
@@ -10,9 +10,16 @@ export interface ScreenStream extends TextSink {
 }
 
 const usualColumns = 80;
+const leastColumns = 40;
+/** More than any line has; what is padded to it stays small. */
+const mostColumns = 10_000;
 
-export const screenWidth = ({ columns }: ScreenStream): number =>
-  columns !== undefined && columns > 0 ? columns : usualColumns;
+/** That of the window; of what is no terminal, COLUMNS. */
+export function screenWidth({ columns, isTTY }: ScreenStream): number {
+  if (columns !== undefined && columns > 0) return columns;
+  const asked = isTTY === true ? null : readWhole(process.env['COLUMNS'] ?? '', leastColumns);
+  return asked === null ? usualColumns : Math.min(asked, mostColumns);
+}
 
 export class Screen implements TextSink {
   readonly #stream: ScreenStream;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { TerminalEmulator } from '../../../test/lab/terminal-emulator.ts';
 import { textWidth } from '../../base/text.ts';
 import type { StepEvent } from '../../grpo/events.ts';
@@ -214,12 +214,17 @@ const checks: readonly Check[] = [
 
 /** Texts that a command prints once, in a window or into a file: no line may be wider than the window. */
 describe('what a command prints', () => {
-  const pairs = async (width: number): Promise<string> => {
+  afterEach(() => {
+    vi.unstubAllEnvs();
+  });
+
+  const printed = async (words: readonly string[], stream: { isTTY?: boolean; columns?: number }): Promise<string> => {
     let text = '';
-    const screen = { write: (part: string) => (text += part), columns: width };
-    await runCli(['pairs', 'check', 'hack'], { stdout: screen, stderr: screen });
+    const screen = { write: (part: string) => (text += part), ...stream };
+    await runCli(words, { stdout: screen, stderr: screen });
     return text;
   };
+  const pairs = (width: number): Promise<string> => printed(['pairs', 'check', 'hack'], { columns: width });
   const score = {
     ...{ model: 'models/a-model-with-a-long-name', file: 'data/pairs/hack.md', hash: 'a'.repeat(64) },
     settings: {
@@ -246,6 +251,25 @@ describe('what a command prints', () => {
       expect(text).not.toContain('…');
       if (width === 200) expect(text).toContain(words);
     }
+  });
+
+  it.each([
+    ['pairs', 'check', 'hack'],
+    ['help', 'experiment'],
+  ])('has, where it is no window, the width that COLUMNS says: gq %s %s', async (...words) => {
+    const usual = await printed(words, { columns: 80 });
+    for (const [said, stream, width] of [
+      ['200', {}, 200],
+      ['40', {}, 40],
+      ['999999999999', {}, 10_000],
+      ...['', '39', '0', '-100', '1e2', '100.5', 'wide', ' 100'].map((wrong) => [wrong, {}, 80] as const),
+      ['200', { isTTY: true, columns: 60 }, 60],
+      ['200', { isTTY: true }, 80],
+    ] as const) {
+      vi.stubEnv('COLUMNS', said);
+      expect(await printed(words, stream), said).toBe(width === 80 ? usual : await printed(words, { columns: width }));
+    }
+    expect(await printed(words, { columns: 200 })).not.toBe(usual);
   });
 
   it('has one row a check where there is room, and wraps the widest cells where there is none', () => {
