@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { targetModules } from '../adapters/index.ts';
+import type { Complaint } from '../base/errors.ts';
 import { UserError } from '../base/index.ts';
 import { keptHash, sha256File, sha256Json } from '../base/node/index.ts';
 import { Scope } from '../engine/index.ts';
@@ -25,6 +26,18 @@ export function modelDirectory(model: string): string {
   if (isShipped(model)) return fileURLToPath(shippedModels[model]);
   const name = parseHubName(model);
   return name === null ? model : findSnapshot(name);
+}
+
+/** What is wrong with where a config says that its model is; nothing of the model is read. */
+export function missingModel({ model }: Pick<RunConfig, 'model'>): Complaint[] {
+  try {
+    const directory = modelDirectory(model);
+    if (existsSync(directory)) return [];
+    return [{ call: `open the model ${directory}`, expected: 'a model folder', found: 'no such folder' }];
+  } catch (error) {
+    if (error instanceof UserError) return [error.complaint];
+    throw error;
+  }
 }
 
 export const modelArgument = (model: string): string =>

@@ -3,6 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Complaint } from '../base/errors.ts';
 import { mapPool, UserError } from '../base/index.ts';
 import { cacheFolder, keepInCache, programStamp, readRegularText, sha256Json } from '../base/node/index.ts';
 import type { Judge, Partition, Problem, SoundProblems } from '../env/index.ts';
@@ -13,9 +14,11 @@ import { describeUse, expectNoKnownTest, useOf } from '../env/sources/index.ts';
 import { splitNames } from '../env/sources/splits.ts';
 import type { Task } from '../grpo/index.ts';
 import { partitionOf, problemsHash, type RunConfig, trainingTasks } from '../run/index.ts';
+import { partsOf } from './config.ts';
 import { sourcePlace } from './judge.ts';
-import { withModelHint } from './model.ts';
+import { missingModel, withModelHint } from './model.ts';
 import type { Lab } from './open.ts';
+import { sourceOf } from './parts.ts';
 import { pluginRecords } from './plugins.ts';
 
 /** The judge is asked for only if problems must be checked; `anew` checks those too that passed before. */
@@ -24,7 +27,7 @@ export async function openProblems(
   { anew = false }: { readonly anew?: boolean } = {},
 ): Promise<{ readonly splits: Splits; readonly use: SplitUse }> {
   const { config, source } = lab;
-  expectDataFiles(config, source);
+  expectNone(missingFiles(config, source));
   const check = (problems: readonly Problem[], by: Judge) =>
     by instanceof SandboxJudge && !anew
       ? keptSoundness(problems.map(programOf), by, config)
@@ -73,19 +76,36 @@ export async function tasksOf(
   return withModelHint(config, async () => trainingTasks(config, problems, dealt, words, loopholes));
 }
 
-function expectDataFiles(config: RunConfig, { files }: ProblemSource): void {
-  for (const key of files) {
+/** Before anything is opened: all that a config names and that is not there, files of problems and the model, is told at once. */
+export async function expectInputs(config: RunConfig): Promise<void> {
+  const source = sourceOf(config, await partsOf(config));
+  expectNone([...missingFiles(config, source), ...missingModel(config)]);
+}
+
+function missingFiles(config: RunConfig, { files }: ProblemSource): Complaint[] {
+  return files.flatMap((key) => {
     const path = config.data[key];
-    if (typeof path !== 'string') continue;
+    if (typeof path !== 'string') return [];
     const found = statSync(path, { throwIfNoEntry: false });
-    if (found !== undefined && !found.isDirectory()) continue;
-    throw new UserError({
+    if (found !== undefined && !found.isDirectory()) return [];
+    return {
       call: `config, key data.${key}`,
       expected: 'a file of problems',
       found: `${found === undefined ? 'no such file' : 'a folder'}: ${path}`,
       fix: 'Check the path: a relative one begins in the folder of its recipe, in --set in the working folder.',
-    });
-  }
+    };
+  });
+}
+
+function expectNone(missing: readonly Complaint[]): void {
+  if (missing.length === 0) return;
+  if (missing.length === 1) throw new UserError(missing[0]);
+  throw new UserError({
+    call: 'inputs of the run',
+    expected: 'all that its config names',
+    found: `${missing.length} missing: ${missing.map(({ call, expected, found }) => `${call}: expected ${expected}, found ${found}`).join('; ')}`,
+    fix: [...new Set(missing.flatMap(({ fix }) => fix ?? []))].join(' '),
+  });
 }
 
 const mostKept = 200;

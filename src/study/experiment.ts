@@ -6,7 +6,15 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { nearestName, shellLine, UserError } from '../base/index.ts';
 import { type EvaluationSet, evaluationTasks, expectFilled } from '../evaluate/index.ts';
-import { armOf, expectIsolatedPairs, openLab, type Parts, pluginHash, resolveConfig } from '../lab/index.ts';
+import {
+  armOf,
+  expectInputs,
+  expectIsolatedPairs,
+  openLab,
+  type Parts,
+  pluginHash,
+  resolveConfig,
+} from '../lab/index.ts';
 import type { Bar, Experiment } from '../report/experiment-schema.ts';
 import {
   armSchema,
@@ -338,6 +346,7 @@ export async function checkInputs(
       continue;
     }
     tell?.(`checks the problems and the prompts of ${experiment.name}, arm ${arm}`);
+    await expectInputs(config);
     await using lab = await openLab({ config });
     const { splits } = await lab.problems;
     expectFilled(`experiment ${experiment.name}, arm ${arm}`, sets, splits);

@@ -347,7 +347,8 @@ describe('gq verify and gq smoke', () => {
       '--set',
       setting,
     ]);
-    const refused = await gq([...train, ...settings, '--set', 'model=nowhere', '--out', path]);
+    // A folder, but none of a model.
+    const refused = await gq([...train, ...settings, '--set', `model=${lab.path('.')}`, '--out', path]);
     expect(refused).toMatchObject({
       code: 2,
       err: expect.stringMatching(/found pairs that show sentinel.*allowHeldOut/),

@@ -88,11 +88,20 @@ describe('a start that fails leaves nothing behind', () => {
     ],
     ['as many updates as the parent had', () => ['--fork', `${whole()}@4`], /updates of more than 4/],
     ['an adapter alone, but no fork', () => [...settings, '--adapter-only'], /--adapter-only: expected --fork/],
-    ['no such model', () => [...settings, ...setting('model=nowhere')], /nowhere/],
+    [
+      'no such model',
+      () => [...settings, ...setting('model=nowhere')],
+      /^gq: open the model .*nowhere: expected a model folder/,
+    ],
     [
       'no such problems',
-      () => [...settings, ...setting('data.kind=file', 'data.path=gone.jsonl')],
-      /key data\.path: expected a file of problems, found no such file: .*gone\.jsonl/,
+      () => setting(`model=${lab.model}`, 'data.kind=file', 'data.path=gone.jsonl'),
+      /^gq: config, key data\.path: expected a file of problems, found no such file: .*gone\.jsonl\. Check/,
+    ],
+    [
+      'several inputs that are not there',
+      () => setting('data.kind=file', 'data.path=a.jsonl', 'data.testPath=b.jsonl', 'model=org/none'),
+      /^gq: inputs of the run: .*found 3 missing: .*data\.path: .*a\.jsonl; .*data\.testPath: .*b\.jsonl; model org\/none: .*\. Check the path: (?!.*Check the path).* gq model fetch org\/none$/m,
     ],
     [
       'pairs that the micro model cannot read',

@@ -7,6 +7,7 @@ import { LogSink, type MetricLog, metricLogs } from '../../export/index.ts';
 import { parseRunConfig, partsOf, resolveConfig } from '../../lab/config.ts';
 import { onInterrupt } from '../../lab/interrupt.ts';
 import { armOf } from '../../lab/parts.ts';
+import { expectInputs } from '../../lab/problems.ts';
 import { openShards, withShards } from '../../lab/ranks.ts';
 import { type TrainOptions, type TrainResult, trainRun } from '../../lab/train.ts';
 import { alone, type Communicator } from '../../parallel/index.ts';
@@ -106,6 +107,8 @@ async function startRun(call: TrainCall, communicator: Communicator | null): Pro
   const config = communicator === null ? asked : await parseRunConfig(withShards(asked));
   const path = call.out ?? join('runs', `${config.arm.kind}-${config.seed}`);
   const isFirst = communicator === null || communicator.rank === 0;
+  // Before it is said that anything is loaded.
+  if (isFirst && !isRun(path)) await expectInputs(config);
   const run = isFirst ? placeRun(path, config, parent) : RunDirectory.follow(path);
   return { config, run, parent: parent ?? undefined };
 }
