@@ -115,11 +115,7 @@ const measurements: Readonly<Record<string, Measurement>> = {
   gate: { share: 1, usual: { ...whole, updates: '15', experiments: 'seeds', arms: 'gradient' } },
   kinds: {
     share: 1,
-    usual: {
-      ...whole,
-      experiments: 'first,seeds,claim,baselines,recall,warm',
-      arms: 'vanilla,symmetric,gradient,gradient-token,own-absorb,oracle,penalty-probe,penalty-judge,gradient-regularisation,oracle-0.4,own-absorb-half-by-labels',
-    },
+    usual: { ...whole, experiments: 'first,seeds,claim,baselines,recall,warm', arms: 'vanilla,symmetric,gradient,gradient-token,own-absorb,oracle,penalty-probe,penalty-judge,gradient-regularisation,oracle-0.4,own-absorb-half-by-labels' }, // biome-ignore format: one line
   },
   long: {
     share: 1,
@@ -207,7 +203,6 @@ const isSealed = (run: string): boolean => existsSync(join(run, 'seal.json'));
 
 interface Call {
   readonly code: number | null;
-  /** What ended it, where that was not its own doing. */
   readonly signal: NodeJS.Signals | null;
   readonly text: string;
   /** Of the process's device: what the plan took for it, and the most that was in use. */
@@ -294,11 +289,7 @@ async function rehearse({ step, arm }: Arm): Promise<boolean> {
     ...{
       gradientNorms,
       phases,
-      why: done
-        ? null
-        : ended
-          ? 'no time for the rest'
-          : `${signal === null ? '' : `ended by ${signal}: `}${text.match(/failed: .*/g)?.at(-1) ?? text.slice(-300)}`,
+      why: done ? null : ended ? 'no time for the rest' : failureIn({ signal, text }),
     },
   };
   if (done || ended || code !== 75) appendFileSync(results, `${JSON.stringify(line)}\n`);
@@ -309,6 +300,9 @@ async function rehearse({ step, arm }: Arm): Promise<boolean> {
   say(`${name}: ${done ? 'done' : 'NOT DONE'}, code ${code}, ${took.toFixed(0)} s${done ? '' : `; ${line.why}`}`);
   return true;
 }
+
+const failureIn = ({ signal, text }: Pick<Call, 'signal' | 'text'>): string =>
+  `${signal === null ? '' : `ended by ${signal}: `}${text.match(/failed: .*/g)?.at(-1) ?? text.slice(-300)}`;
 
 /** The mean of those after the first, by the times of files: they follow one after another, and before the first the run is saved and sealed. */
 function evaluationSecondsOf(run: string): number {

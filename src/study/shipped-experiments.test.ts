@@ -248,9 +248,7 @@ describe('claims on Qwen3', () => {
     expect(values(({ arm }) => arm['calibration'])).toEqual(new Set([undefined, 'quantile', 'otsu']));
     expect(values(({ arm }) => arm['orthogonalTo'])).toContain('solve');
     expect(values(({ pairs }) => pairs.file)).toEqual(new Set(['generic', 'hack', 'placebo-style', 'placebo-topic']));
-    const shown = (await named('warm')).map(
-      ({ config: { teacher, sampling } }) => (2 * teacher.perGroup) / sampling.group,
-    );
+    const shown = (await named('warm')).map(({ config: of }) => (2 * of.teacher.perGroup) / of.sampling.group);
     expect(new Set(shown)).toEqual(new Set([0.25, 0.5]));
     const pool = (await named('pool-pairs')).map(({ config }) => config.pairs.select);
     expect(pool).toEqual(pool.map(() => ['tag:pool-derived']));
@@ -259,9 +257,7 @@ describe('claims on Qwen3', () => {
   it('the audit says how many runs and arms the claim has', async () => {
     const { seeds, arms } = readExperiment(join(folder, 'qwen3-4b-claim.toml'));
     const audit = readFileSync(join(folder, '../docs/seed-audit.md'), 'utf8');
-    expect(audit).toContain(
-      `\`qwen3-4b-claim\` is ${seeds.length * arms.length} runs of one command (${arms.length} arms`,
-    );
+    expect(audit).toContain(`-claim\` is ${seeds.length * arms.length} runs of one command (${arms.length} arms`);
   });
 
   it('the guide says what the study assumes of updates and evaluations', () => {

@@ -5,12 +5,12 @@ import { delimiter, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { gqProgram } from '../gq-command.ts';
-import { tinyModel, tinySettings } from '../smoke/lab.ts';
+import { tinyModel, tinyWith } from '../smoke/lab.ts';
 import { temporaryFolder } from './hand-made.ts';
 
 const home = temporaryFolder();
 const namesOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `GPU-stand-in-${i}`);
-const settings = [`model=${await tinyModel()}`, ...tinySettings, 'device.kind=cuda', 'updates=1'];
+const settings = [`model=${await tinyModel()}`, ...tinyWith('device.kind=cuda', 'updates=1')];
 function writeRecipe(seeds: readonly number[]): string {
   const path = join(home, `of-${seeds.length}.toml`);
   writeFileSync(

@@ -347,7 +347,6 @@ describe('gq verify and gq smoke', () => {
       '--set',
       setting,
     ]);
-    // A folder, but none of a model.
     const refused = await gq([...train, ...settings, '--set', `model=${lab.path('.')}`, '--out', path]);
     expect(refused).toMatchObject({
       code: 2,

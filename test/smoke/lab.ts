@@ -37,6 +37,12 @@ export const tinySettings = [
   'device.arenaMiB=64',
 ];
 
+/** Settings of a small run, but for those of a table whose kind these others choose. */
+export function tinyWith(...settings: readonly string[]): string[] {
+  const chosen = settings.flatMap((setting) => /^(\w+\.)kind=/.exec(setting)?.[1] ?? []);
+  return [...tinySettings.filter((setting) => !chosen.some((table) => setting.startsWith(table))), ...settings];
+}
+
 /** Options of a run that is stopped once its first update is done, as by Ctrl-C. */
 export function stoppedAfterFirst(): { readonly signal: AbortSignal; readonly sinks: readonly Sink[] } {
   const stop = new AbortController();
@@ -145,7 +151,7 @@ export class Lab implements AsyncDisposable {
   config(settings: readonly string[]) {
     // A quarter of the prompts is sound, where the arm's prompts have hints.
     const sound = settings.includes('arm.kind=no-loophole') ? [] : ['environment.unhackableFraction=0.25'];
-    return resolveBuiltin(null, [`model=${this.model}`, ...tinySettings, ...sound, ...settings]).config;
+    return resolveBuiltin(null, [`model=${this.model}`, ...tinyWith(...sound, ...settings)]).config;
   }
 
   async rollouts(run: RunDirectory): Promise<RolloutRow[]> {

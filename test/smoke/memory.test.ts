@@ -14,7 +14,7 @@ import { armOf, builtinParts } from '../../src/lab/index.ts';
 import { assertFits, type MemoryPlan, planMemory, renderPlan } from '../../src/lab/memory/plan.ts';
 import { VerdictLedger } from '../../src/oracle/index.ts';
 import type { RunConfig } from '../../src/run/config/schema.ts';
-import { Lab, tinySettings } from './lab.ts';
+import { Lab, tinyWith } from './lab.ts';
 
 let lab: Lab;
 beforeAll(async () => {
@@ -221,7 +221,7 @@ describe('gq train on a GPU that is too small', () => {
       stdout: { write: (text: string) => (out += text) },
       stderr: { write: (text: string) => (err += text) },
     };
-    const settings = [`model=${lab.model}`, ...tinySettings, 'device.kind=cuda', 'device.arenaMiB=8'];
+    const settings = [`model=${lab.model}`, ...tinyWith('device.kind=cuda', 'device.arenaMiB=8')];
     const argv = ['train', ...settings.flatMap((setting) => ['--set', setting]), '--out', lab.path('too-small')];
     expect(await runCli(argv, streams)).toBe(2);
     expect(err).toMatch(/^gq: memory of the device: expected a run that fits into 0\.01 GiB \(in device\.arenaMiB\)/m);
