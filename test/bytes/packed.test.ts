@@ -86,7 +86,11 @@ describe('runs in a pack', () => {
   });
 
   it('that began alone on a GPU go on so, and share nothing with those that compute together', async () => {
-    const config = lab.config([...short, 'device.kind=cuda', ...everyArm['vanilla']]);
+    const config = lab.config([
+      ...short.filter((setting) => !setting.startsWith('device.')),
+      'device.kind=cuda',
+      ...everyArm['vanilla'],
+    ]);
     const manifest = (await trainOne('vanilla', 'began', null)).readManifest();
     // Told that runs compute together, a pack asks no device: there may be none here.
     await using pack = new RunPack({ joint: true });

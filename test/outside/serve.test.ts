@@ -14,7 +14,7 @@ import { RunDirectory } from '../../src/run/directory.ts';
 import { OpenEnvServer, OrsServer, openEnvironment } from '../../src/serve/index.ts';
 import { temporaryFolder } from '../lab/hand-made.ts';
 import { gq } from '../run-gq.ts';
-import { tinyModel, tinySettings } from '../smoke/lab.ts';
+import { tinyModel, tinySettings, tinyWith } from '../smoke/lab.ts';
 
 const servers = { ors: OrsServer, openenv: OpenEnvServer };
 const address = { host: '127.0.0.1', port: 0, token: null };
@@ -35,7 +35,7 @@ describe.each(['ors', 'openenv'] as const)('%s', (protocol) => {
       'device.variant=plain',
       'environment.unhackableFraction=0',
     ];
-    const own = await resolveConfig(null, [`model=${await tinyModel()}`, ...tinySettings, ...more, ...outside]);
+    const own = await resolveConfig(null, [`model=${await tinyModel()}`, ...tinyWith(...more, ...outside)]);
     await train(own.config, path);
     const run = RunDirectory.open(path);
     expect(run.readManifest().outside).toMatchObject({ outcomes: 'told' });
@@ -96,7 +96,7 @@ describe.each(['ors', 'openenv'] as const)('%s', (protocol) => {
     await using server = await servers[protocol].start(environment, address);
     const own = [`data.kind=${protocol}`, `data.url=${server.url}`, 'data.tasks=2', 'data.labels=true'];
     const path = join(temporaryFolder(), 'run');
-    const given = [`model=${await tinyModel()}`, ...tinySettings, 'arm.kind=vanilla', 'pairs.file=micro', ...own];
+    const given = [`model=${await tinyModel()}`, ...tinyWith('arm.kind=vanilla', 'pairs.file=micro', ...own)];
     const refused = await gq('train', ...given.flatMap((each) => ['--set', each]), '--out', path);
     expect([refused.code, refused.err]).toEqual([2, expect.stringContaining('gq env serve --labels')]);
   });

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../lab/hand-made.ts';
 import { killAndCompare } from '../resume/kill.ts';
 import { gq } from '../run-gq.ts';
 import { setting } from '../smoke/identity-lab.ts';
-import { stoppedAfterFirst, tinyModel, tinySettings } from '../smoke/lab.ts';
+import { stoppedAfterFirst, tinyModel, tinyWith } from '../smoke/lab.ts';
 import { type EchoServer, openEnvEcho, orsEcho } from './echo-servers.ts';
 
 const protocols: Readonly<Record<string, () => Promise<EchoServer>>> = { ors: orsEcho, openenv: openEnvEcho };
@@ -24,7 +24,7 @@ const dataOf = (kind: string, { url }: EchoServer): string[] => [
 
 async function trainArguments(kind: string, server: EchoServer, ...more: readonly string[]): Promise<string[]> {
   const short = ['device.variant=plain', 'updates=2', 'output.checkpointEvery=2'];
-  return setting(`model=${await tinyModel()}`, ...tinySettings, ...short, ...gated, ...dataOf(kind, server), ...more);
+  return setting(`model=${await tinyModel()}`, ...tinyWith(...short, ...gated, ...dataOf(kind, server), ...more));
 }
 
 for (const [kind, open] of Object.entries(protocols)) {
@@ -99,14 +99,9 @@ for (const [kind, open] of Object.entries(protocols)) {
   it(`${kind}: an environment that changed is refused on resume, and so are rewards that were changed`, async () => {
     await using server = await open();
     const path = join(temporaryFolder(), 'run');
-    const settings = [
-      `model=${await tinyModel()}`,
-      ...tinySettings,
-      'device.variant=plain',
-      'updates=2',
-      'output.checkpointEvery=2',
-    ];
-    const { config } = await resolveConfig(null, [...settings, ...gated, ...dataOf(kind, server)]);
+    const short = ['device.variant=plain', 'updates=2', 'output.checkpointEvery=2'];
+    const settings = tinyWith(...short, ...gated, ...dataOf(kind, server));
+    const { config } = await resolveConfig(null, [`model=${await tinyModel()}`, ...settings]);
     expect(await train(config, path, stoppedAfterFirst())).toMatchObject({ end: 'interrupted' });
     expect(server.paid).toHaveLength(12);
     const resume = () => gq('train', '--resume', path);

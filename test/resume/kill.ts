@@ -11,7 +11,7 @@ import { randomStream } from '../../src/base/rng.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { readVerdicts } from '../../src/oracle/index.ts';
 import { gqProgram } from '../gq-command.ts';
-import { tinyModel, tinySettings } from '../smoke/lab.ts';
+import { tinyModel, tinyWith } from '../smoke/lab.ts';
 
 const command = gqProgram();
 const silent = { stdout: { write: () => true }, stderr: { write: () => true } };
@@ -161,13 +161,13 @@ export async function killAndCompare(options: KillOptions): Promise<KillReport> 
   try {
     // On a busy machine two processes may time the kernels differently and choose others; plain ones are the same for all.
     const own = [
-      `model=${await tinyModel()}`,
-      ...tinySettings,
       'device.variant=plain',
       `updates=${updates}`,
       `output.checkpointEvery=${checkpointEvery}`,
+      ...settings,
     ];
-    const fresh = ['--json', ...[...own, ...settings].flatMap((setting) => ['--set', setting])];
+    const set = [`model=${await tinyModel()}`, ...tinyWith(...own)].flatMap((setting) => ['--set', setting]);
+    const fresh = ['--json', ...set];
     const { stepsAtMs } = await liveToTheEnd(start([...fresh, '--out', join(home, 'whole')]));
     const stepMs = (stepsAtMs[stepsAtMs.length - 1] - stepsAtMs[0]) / (updates - 1);
     /** Kills a run that begins anew; kills come the sooner after an update, the lower the pace. */

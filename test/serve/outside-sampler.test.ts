@@ -15,7 +15,7 @@ import { temporaryFolder } from '../lab/hand-made.ts';
 import { orsEcho } from '../outside/echo-servers.ts';
 import { gq } from '../run-gq.ts';
 import { setting } from '../smoke/identity-lab.ts';
-import { stoppedAfterFirst, tinyModel, tinySettings } from '../smoke/lab.ts';
+import { stoppedAfterFirst, tinyModel, tinySettings, tinyWith } from '../smoke/lab.ts';
 import { type Choice, type SamplingProxy, startProxy } from './sampling-proxy.ts';
 
 const home = temporaryFolder();
@@ -358,9 +358,12 @@ describe('a process that is killed', () => {
     // Judged by a server too, so that no Python is needed.
     await using environment = await orsEcho();
     const data = ['data.kind=ors', `data.url=${environment.url}`, 'data.tasks=24', 'pairs.file=micro'];
-    const config = [`model=${model}`, ...tinySettings, 'arm.kind=activation', 'updates=3', 'output.checkpointEvery=1'];
+    const config = [
+      `model=${model}`,
+      ...tinyWith(...data, 'arm.kind=activation', 'updates=3', 'output.checkpointEvery=1'),
+    ];
     const server = [`sampler.url=${proxy.url}/v1`, `sampler.folder=${adapters}`, 'sampler.tolerance=1e-3'];
-    const given = setting(...config, ...data, ...server);
+    const given = setting(...config, ...server);
     expect(await gq('train', ...given, '--out', whole)).toMatchObject({ code: 0 });
     let isKilled = false;
     const child = spawn(process.execPath, [gqProgram(), 'train', ...given, '--out', killed], { stdio: 'ignore' });
