@@ -26,9 +26,9 @@ export function changesOf(
 ) {
   const folder = dirname(resolve(file));
   return [
-    ...set.map((text) => ({ text, folder, shared: true })),
-    ...arm.set.map((text) => ({ text, folder })),
-    ...settings.map((text) => ({ text, folder: process.cwd(), shared: true })),
+    ...set.map((text) => ({ text, folder, by: 'experiment' as const })),
+    ...arm.set.map((text) => ({ text, folder, by: 'arm' as const })),
+    ...settings.map((text) => ({ text, folder: process.cwd(), by: 'call' as const })),
   ];
 }
 
