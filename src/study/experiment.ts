@@ -28,7 +28,7 @@ import {
 } from '../report/experiment-schema.ts';
 import type { RunConfig } from '../run/index.ts';
 import { assertPromptsFit, readToml, recipeFrom, recipeName, refuseUnread } from '../run/index.ts';
-import { type Claim, changesOf, claimOf, type namedRunSchema, runFolder } from './claim.ts';
+import { asStated, type Claim, changesOf, claimOf, type namedRunSchema, runFolder } from './claim.ts';
 import { expandGrids, gridFault, gridSchema } from './grid.ts';
 import { type SlurmTable, slurmSchema } from './slurm/script.ts';
 
@@ -242,15 +242,23 @@ function expectCurve({ evaluation }: Experiment, name: string, config: RunConfig
 /** Is told what is done now, by work that may take long. */
 export type Tell = (what: string) => void;
 
-/** Resolves an experiment, or a part of it. `settings` change every run, after the arm's own changes. */
+/** Resolves an experiment, or a part of it. `settings` change every run, after the arm's own changes; `directory`: where it is done. */
 export async function planExperiment(
   experiment: Experiment,
   path: string,
   settings: readonly string[] = [],
-  part: { readonly seeds?: readonly number[] | undefined; readonly arms?: readonly string[] | undefined } = {},
+  part: {
+    readonly seeds?: readonly number[] | undefined;
+    readonly arms?: readonly string[] | undefined;
+    readonly directory?: string;
+  } = {},
   tell?: Tell,
 ): Promise<ExperimentPlan> {
   const { seeds = experiment.seeds, arms = experiment.arms.map(({ name }) => name) } = part;
+  const twice = seeds.find((seed, i) => seeds.indexOf(seed) !== i);
+  if (twice !== undefined) {
+    throw new UserError({ call: '--seeds', expected: 'different seeds', found: `${twice} twice` });
+  }
   const folder = dirname(resolve(path));
   const complain = complainer(path);
   const runs: PlannedRun[] = [];
@@ -289,7 +297,8 @@ export async function planExperiment(
   tell?.(`checks what the claim of ${experiment.name} is of: hashes of its model and pairs`);
   // What a claim is of does not depend on the seed.
   const configs = new Map(runs.map(({ arm, config }) => [arm, config]));
-  const claim = (await claimOf(experiment, path, settings, configs)) ?? undefined;
+  const said = await claimOf(experiment, path, settings, configs);
+  const claim = said === null || part.directory === undefined ? (said ?? undefined) : asStated(part.directory, said);
   return { experiment, runs, claim, again: { recipe: path, set: settings } };
 }
 

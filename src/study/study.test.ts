@@ -52,7 +52,7 @@ describe('an experiment', () => {
 
   it('sets a key for every arm that a call gives another kind, whatever else an arm sets, but none that the file says of a kind', async () => {
     const path = join(recipeFolder(), 'both.toml');
-    const dataOf = async (...set: readonly string[]) => {
+    const dataOf = async (...set: string[]) => {
       const { runs } = await planExperiment({ ...readExperiment(path), seeds: [3], set }, path, ['data.kind=easy']);
       return runs.map(({ config: { data } }) => [data.kind, data['problems']]);
     };
