@@ -1,6 +1,8 @@
 /** Whose evaluations of a base a run may take over, with a sampler and a judge whose answers are known. */
+import { cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
+import { evaluationRows, temporaryFolder, writeRun } from '../../test/lab/hand-made.ts';
 import { builtinLoopholes, type Judge, type Verdict } from '../env/index.ts';
 import { generateMicroProblems } from '../env/micro/index.ts';
 import type { Sampler } from '../grpo/index.ts';
@@ -67,6 +69,21 @@ it('takes over the evaluation of a base from a run with the same base, prompts a
   const warmer = await evaluatorOf('of its own', 0.9, [first.path]);
   await warmer.evaluator.evaluate(base);
   expect(answersOf(warmer.path)).toEqual(['of its own']);
+});
+
+it('an evaluation of what a run trained is refused in the folder of another, whose base it may have', async () => {
+  const [one, other] = [await evaluatorOf('', 0.5), await evaluatorOf('', 0.9)];
+  for (const { evaluator } of [one, other]) {
+    Object.assign(evaluator, { complete: async () => evaluationRows({ ...base, outcomes: 'hs' }) });
+    await evaluator.evaluate(base);
+    await evaluator.evaluate({ ...base, state: 'full' });
+  }
+  expect(new EvaluationStore(one.path).all()).toHaveLength(2);
+  cpSync(join(one.path, 'evaluations'), join(other.path, 'evaluations'), { recursive: true });
+  const read = () => new EvaluationStore(other.path).all();
+  expect(read).toThrow(/00000-test-unhinted-full\.json: expected the evaluation of this run, found one of another run/);
+  rmSync(join(other.path, 'evaluations', '00000-test-unhinted-full.json'));
+  expect(read()).toHaveLength(1);
 });
 
 it('waits for a base that another run of this process evaluates at this moment, and makes it itself where that fails', async () => {

@@ -45,6 +45,8 @@ export interface AskedPolicy {
   /** Runs that may have evaluations of the same base. */
   readonly siblings?: readonly string[];
   readonly key: string;
+  /** Hash of the config of the run whose checkpoints are asked. */
+  readonly trained?: string;
   readonly words: InstructionWords;
   tasks(set: EvaluationSet, limit: number | null): Promise<readonly Task[]>;
   problemsOf(set: EvaluationSet): ProblemUse;
@@ -93,7 +95,8 @@ async function evaluateOne<Name extends EvaluationName>(
     const tasks = await policy.tasks(set, limit);
     const prompts = probe === undefined ? tasks : tasks.map((task) => probedTask(task, probe, words));
     const rows = await policy.complete(prompts, name, onProgress);
-    return { ...name, seed: evaluationSeed, key, problems: policy.problemsOf(set), rows };
+    const run = name.state === 'base' ? {} : { run: policy.trained };
+    return { ...name, seed: evaluationSeed, key, ...run, problems: policy.problemsOf(set), rows };
   };
   const store = async (evaluation: Evaluation & Name): Promise<Evaluation & Name> => {
     await new EvaluationStore(path).save(evaluation);
@@ -124,13 +127,15 @@ export class RunEvaluator implements AskedPolicy {
   readonly #parts: EvaluatorParts;
   readonly #store: EvaluationStore;
   readonly key: string;
+  readonly trained: string;
   readonly #tasks = new Map<string, readonly Task[]>();
   #loaded: number | null = null;
 
   constructor(parts: EvaluatorParts) {
     this.#parts = parts;
     this.#store = new EvaluationStore(parts.run.path);
-    this.key = evaluationKey(parts.run.readManifest());
+    const manifest = parts.run.readManifest();
+    [this.key, this.trained] = [evaluationKey(manifest), manifest.identity.config];
   }
 
   get run(): RunDirectory {

@@ -11,8 +11,8 @@ import { makeOwnFolder, writeFileAtomic } from '../base/node/index.ts';
 import { places } from '../env/instructions.ts';
 import { openings } from '../env/openings.ts';
 import type { ProblemUse } from '../env/sources/index.ts';
-import type { DamagedFile, FileCheck, RunDirectory } from '../run/index.ts';
-import { findDamagedFiles, makeAgain, readStamped, stampedJson } from '../run/index.ts';
+import type { DamagedFile, FileCheck } from '../run/index.ts';
+import { findDamagedFiles, makeAgain, RunDirectory, readStamped, stampedJson } from '../run/index.ts';
 import { type CurveChoice, curveChoiceSchema } from './curve.ts';
 import { evaluationSets } from './sets.ts';
 
@@ -62,6 +62,8 @@ const evaluationSchema = nameSchema.extend({
   seed: z.int(),
   /** Hash of model, prompts and sampling: of everything that decides the rows, except the adapter. */
   key: z.string(),
+  /** Hash of the config of the run that it is of; absent for the base, which runs share, and in files of earlier versions. */
+  run: z.string().optional(),
   /** What became of the problems of the set's split; null: not recorded. */
   problems: z
     .strictObject({ used: z.int().min(0), leftOut })
@@ -74,6 +76,7 @@ export type EvaluationName = Readonly<z.infer<typeof nameSchema>>;
 export type Evaluation = EvaluationName & {
   readonly seed: number;
   readonly key: string;
+  readonly run?: string | undefined;
   readonly problems: ProblemUse | null;
   readonly rows: readonly EvaluationRow[];
 };
@@ -101,8 +104,15 @@ function fileOf({ update, set, state, limit, sample, probe: asked }: EvaluationN
 export class EvaluationStore {
   readonly #path: string;
 
+  #hash: string | undefined;
+
   constructor(path: string) {
     this.#path = path;
+  }
+
+  get #run(): string {
+    this.#hash ??= RunDirectory.open(this.#path).readManifest().identity.config;
+    return this.#hash;
   }
 
   has(name: EvaluationName): boolean {
@@ -161,9 +171,13 @@ export class EvaluationStore {
     const { what, command } = folders[dirname(file) as Folder];
     const [path, fix] = [join(this.#path, file), makeAgain(command(this.#path))];
     const stored = readStamped(path, `an ${what}`, evaluationSchema, fix);
-    if (fileOf(stored) === file) return stored;
-    const expected = `the ${what.split(' ').at(-1)} that the file name says`;
-    throw new UserError({ call: `read ${path}`, expected, found: basename(fileOf(stored)), fix });
+    const name = what.split(' ').at(-1);
+    const complain = (expected: string, found: string): never => {
+      throw new UserError({ call: `read ${path}`, expected: `the ${name} ${expected}`, found, fix });
+    };
+    if (fileOf(stored) !== file) complain('that the file name says', basename(fileOf(stored)));
+    if (stored.run !== undefined && stored.run !== this.#run) complain('of this run', 'one of another run');
+    return stored;
   }
 }
 

@@ -51,8 +51,8 @@ beforeEach(() => {
 });
 
 const file = (): string => join(folder, 'both.toml');
-const plan = (changes: object = {}, settings: readonly string[] = []): Promise<ExperimentPlan> =>
-  planExperiment(checkExperiment({ ...stated, ...changes }, file()), file(), settings);
+const plan = (changes: object = {}, settings: readonly string[] = [], directory = folder): Promise<ExperimentPlan> =>
+  planExperiment(checkExperiment({ ...stated, ...changes }, file()), file(), settings, { directory });
 
 type MadeStudy = Readonly<{ stops: string[]; fails: string[]; gate: string }>;
 
@@ -259,6 +259,13 @@ describe('the register of a study', () => {
     await run(directory, await plan());
     expect((await noted()).every((said) => said)).toBe(true);
     expect(readRegister(directory).stated.map(({ begunBefore }) => begunBefore)).toEqual([0, 0, 4, 4]);
+  });
+
+  it('is the same where a call spells its settings in another way', async () => {
+    const directory = join(folder, 'study');
+    await run(directory, await plan({}, ['updates=7', 'optimiser.epsilon=1e-7', 'model=micro'], directory));
+    await run(directory, await plan({}, ['model="micro"', 'optimiser = { epsilon = 0.0000001 }', 'updates = 7'], directory)); // biome-ignore format: one line
+    expect((await openResults(directory)).design.claim).toMatchObject({ changed: false, faults: [] });
   });
 
   it('a claim that is stated for a study with runs is one that was changed', async () => {

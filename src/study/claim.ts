@@ -12,7 +12,16 @@ import { UserError } from '../base/index.ts';
 import { makeOwnFolder, sha256Json, writeNew } from '../base/node/index.ts';
 import type { Experiment } from '../report/experiment-schema.ts';
 import type { RunConfig } from '../run/index.ts';
-import { openedName, openedSchema, readRecipe, readStored, recipeFrom, registerName } from '../run/index.ts';
+import {
+  leavesOf,
+  openedName,
+  openedSchema,
+  parseSetting,
+  readRecipe,
+  readStored,
+  recipeFrom,
+  registerName,
+} from '../run/index.ts';
 
 /** `settings`: what the call changed in every arm (`--set`); `statement`: what the hash is of, absent in entries of earlier versions. */
 export type Claim = Readonly<z.infer<typeof claimSchema>>;
@@ -26,9 +35,9 @@ export function changesOf(
 ) {
   const folder = dirname(resolve(file));
   return [
-    ...set.map((text) => ({ text, folder, shared: true })),
-    ...arm.set.map((text) => ({ text, folder })),
-    ...settings.map((text) => ({ text, folder: process.cwd(), shared: true })),
+    ...set.map((text) => ({ text, folder, by: 'experiment' as const })),
+    ...arm.set.map((text) => ({ text, folder, by: 'arm' as const })),
+    ...settings.map((text) => ({ text, folder: process.cwd(), by: 'call' as const })),
   ];
 }
 
@@ -38,12 +47,16 @@ export function statedRuns({ arms, seeds }: Experiment): string[] {
   return seeds.flatMap((seed) => arms.map(({ name }) => runFolder(name, seed)));
 }
 
-/** Null for an experiment that predicts nothing. `settings`: what a call changes in every arm; `known`: configs of arms that are resolved already. */
+/**
+ * Null for an experiment that predicts nothing. `settings`: what a call changes in every arm; `known`: configs of arms that are resolved already; `without` is
+ * told why the inputs of an arm are not in the hash.
+ */
 export async function claimOf(
   experiment: Experiment,
   file: string,
   settings: readonly string[] = [],
   known: ReadonlyMap<string, RunConfig> = new Map(),
+  without: (why: UserError) => void = () => undefined,
 ): Promise<Claim | null> {
   const { bar, predictions = [], arms } = experiment;
   if (bar === null && predictions.length === 0) return null;
@@ -53,7 +66,13 @@ export async function claimOf(
   const bases = new Map<string, string | null>();
   for (const arm of arms) {
     const changes = changesOf(experiment, arm, file, settings);
-    inputs[arm.name] = await inputsOf(recipeFrom(folder, arm.recipe), changes, bases, known.get(arm.name));
+    inputs[arm.name] = await inputsOf(recipeFrom(folder, arm.recipe), changes, bases, known.get(arm.name)).catch(
+      (error) => {
+        if (!(error instanceof UserError)) throw error;
+        without(error);
+        return null;
+      },
+    );
   }
   // What TOML has and JSON has not, such as dates, is hashed as its text.
   const statement = JSON.parse(JSON.stringify({ experiment, recipes, settings: inOneOrder(settings), inputs }));
@@ -69,7 +88,7 @@ function inOneOrder(settings: readonly string[]): readonly string[] {
   return counts ? settings : settings.toSorted();
 }
 
-type Inputs = Awaited<ReturnType<typeof inputsOf>>;
+type Inputs = Awaited<ReturnType<typeof inputsOf>> | null;
 
 /** How many arms name a model, problems or other files that are not here, so that the hash will be another once they are. */
 export function countUnread({ statement }: Claim): number {
@@ -81,7 +100,7 @@ export function countUnread({ statement }: Claim): number {
   return Object.values((statement?.['inputs'] ?? {}) as Record<string, Inputs>).filter(isUnread).length;
 }
 
-/** Hashes of the base and the pairs of an arm, and of whatever else its config names; null for an arm whose model or problems a call has yet to name. */
+/** Hashes of the base and the pairs of an arm, and of whatever else its config names. */
 async function inputsOf(
   recipe: string,
   changes: ReturnType<typeof changesOf>,
@@ -90,17 +109,25 @@ async function inputsOf(
 ) {
   // Who reads what was stated opens no lab.
   const { hashesOfNamed, hashOfBase, hashOfPairs, resolveConfig } = await import('../lab/index.ts');
-  try {
-    const config = known ?? (await resolveConfig(recipe, changes)).config;
-    const named = await hashesOfNamed(config);
-    // A base has gigabytes, and most arms share one.
-    const model = bases.get(config.model) ?? (await hashOfBase(config));
-    bases.set(config.model, model);
-    return { model, pairs: await hashOfPairs(config), ...named };
-  } catch (error) {
-    if (error instanceof UserError) return null;
-    throw error;
-  }
+  const config = known ?? (await resolveConfig(recipe, changes)).config;
+  const named = await hashesOfNamed(config);
+  // A base has gigabytes, and most arms share one.
+  const model = bases.get(config.model) ?? (await hashOfBase(config));
+  bases.set(config.model, model);
+  return { model, pairs: await hashOfPairs(config), ...named };
+}
+
+/**
+ * The statement that a study was begun under, where the claim differs from it in the order and the spelling of settings alone: whoever types the same call
+ * anew, or with a version that hashed settings in the order of the call, changes nothing.
+ */
+export function asStated(directory: string, claim: Claim): Claim {
+  const last = readRegister(directory).stated.at(-1);
+  const said = ({ settings, statement }: Claim): string => {
+    const leaves = inOneOrder(settings).map((text) => [...leavesOf(parseSetting(text, '--set'))]);
+    return sha256Json({ ...statement, settings: leaves });
+  };
+  return last?.statement === undefined || said(last) !== said(claim) ? claim : claimSchema.parse(last);
 }
 
 export const claimSchema = z.object({

@@ -242,11 +242,11 @@ export function sharedRuns(folders: readonly string[]): ReadonlyMap<string, stri
   return new Map(shared.map((run) => [run.readManifest().identity.config, run.path]));
 }
 
-/** The folders of the experiments in this one, by name: the steps of a study. */
+/** The folders of the experiments in this one, by name: the steps of a study, those that lost their plan among them. */
 export function stepsIn(directory: string): string[] {
   if (storedPlan(directory) !== null || isRun(directory)) return [];
   const paths = readdirSync(directory).map((name) => join(directory, name));
-  return paths.filter((path) => existsSync(join(path, fileName))).sort();
+  return paths.filter((path) => [fileName, registerName].some((name) => existsSync(join(path, name)))).sort();
 }
 
 /** Paths of the runs that lie in a folder itself, without blind ones. */

@@ -10,6 +10,7 @@ import {
   armOf,
   expectInputs,
   expectIsolatedPairs,
+  type LabConfig,
   openLab,
   type Parts,
   pluginHash,
@@ -25,9 +26,9 @@ import {
   referenceSchema,
   relearnSchema,
 } from '../report/experiment-schema.ts';
-import type { Fault, RunConfig } from '../run/index.ts';
+import type { RunConfig } from '../run/index.ts';
 import { assertPromptsFit, readToml, recipeFrom, recipeName, refuseUnread } from '../run/index.ts';
-import { type Claim, changesOf, claimOf, type namedRunSchema, runFolder } from './claim.ts';
+import { asStated, type Claim, changesOf, claimOf, type namedRunSchema, runFolder } from './claim.ts';
 import { expandGrids, gridFault, gridSchema } from './grid.ts';
 import { type SlurmTable, slurmSchema } from './slurm/script.ts';
 
@@ -241,19 +242,27 @@ function expectCurve({ evaluation }: Experiment, name: string, config: RunConfig
 /** Is told what is done now, by work that may take long. */
 export type Tell = (what: string) => void;
 
-/** Resolves an experiment, or a part of it. `settings` change every run, after the arm's own changes. */
+/** Resolves an experiment, or a part of it. `settings` change every run, after the arm's own changes; `directory`: where it is done. */
 export async function planExperiment(
   experiment: Experiment,
   path: string,
   settings: readonly string[] = [],
-  part: { readonly seeds?: readonly number[] | undefined; readonly arms?: readonly string[] | undefined } = {},
+  part: {
+    readonly seeds?: readonly number[] | undefined;
+    readonly arms?: readonly string[] | undefined;
+    readonly directory?: string;
+  } = {},
   tell?: Tell,
 ): Promise<ExperimentPlan> {
   const { seeds = experiment.seeds, arms = experiment.arms.map(({ name }) => name) } = part;
+  const twice = seeds.find((seed, i) => seeds.indexOf(seed) !== i);
+  if (twice !== undefined) {
+    throw new UserError({ call: '--seeds', expected: 'different seeds', found: `${twice} twice` });
+  }
   const folder = dirname(resolve(path));
   const complain = complainer(path);
   const runs: PlannedRun[] = [];
-  const withoutReader: Fault[][] = [];
+  const withoutReader: LabConfig['unread'][] = [];
   for (const seed of seeds) {
     for (const arm of experiment.arms.filter(({ name }) => arms.includes(name))) {
       const { name, recipe } = arm;
@@ -263,7 +272,7 @@ export async function planExperiment(
       // It would be replaced by those of the experiment, and nobody would notice.
       const elsewhere = 'seeds in the key seeds, or --seeds, and none among the changes of arms, grids and --set';
       if (seeded !== undefined) complain(elsewhere, seeded);
-      const own = [...changes, { text: `seed=${seed}`, folder, shared: true }];
+      const own = [...changes, { text: `seed=${seed}`, folder, by: 'call' as const }];
       const { config, hash, parts, unread } = await resolveConfig(recipeFrom(folder, recipe), own).catch((error) => {
         throw error instanceof UserError ? ofArm(error, name, path) : error;
       });
@@ -271,7 +280,7 @@ export async function planExperiment(
       expectCurve(experiment, name, config, complain);
       if (seed === seeds[0]) {
         await expectIsolatedPairs(config);
-        withoutReader.push([...unread]);
+        withoutReader.push(unread);
       }
       const twin = runs.find((run) => run.seed === seed && run.configHash === hash);
       if (twin !== undefined) {
@@ -283,13 +292,13 @@ export async function planExperiment(
     }
   }
   // Of some arms only what the call sets is judged: a setting of the file may be for the others.
-  const setHere = new Set(settings.map((text) => text.split('=')[0].trim()));
   const isPart = experiment.arms.some(({ name }) => !arms.includes(name));
-  refuseUnread(sharedFaults(withoutReader).filter(({ key }) => !isPart || setHere.has(key ?? '')));
+  refuseUnread(sharedFaults(withoutReader).filter(({ by }) => !isPart || by === 'call'));
   tell?.(`checks what the claim of ${experiment.name} is of: hashes of its model and pairs`);
   // What a claim is of does not depend on the seed.
   const configs = new Map(runs.map(({ arm, config }) => [arm, config]));
-  const claim = (await claimOf(experiment, path, settings, configs)) ?? undefined;
+  const said = await claimOf(experiment, path, settings, configs);
+  const claim = said === null || part.directory === undefined ? (said ?? undefined) : asStated(part.directory, said);
   return { experiment, runs, claim, again: { recipe: path, set: settings } };
 }
 
@@ -314,7 +323,7 @@ function ofArm(error: UserError, arm: string, path: string): UserError {
 }
 
 /** Settings of all arms may be without a reader in some of them, but not in every one. */
-function sharedFaults([first = [], ...others]: readonly (readonly Fault[])[]): Fault[] {
+function sharedFaults([first = [], ...others]: readonly LabConfig['unread'][]): LabConfig['unread'] {
   return first.filter(({ key }) => others.every((faults) => faults.some((fault) => fault.key === key)));
 }
 

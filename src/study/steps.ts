@@ -104,10 +104,11 @@ export async function planStudy(
       const expected = 'steps.advice: only where the experiment has a bar, which decides';
       throw new UserError({ call: `study ${path}`, expected, found: `${named} without one` });
     }
-    const plan = await planExperiment(experiment, recipe, [...set, ...more], { seeds }, tell);
+    const folder = join(directory, experiment.name);
+    const plan = await planExperiment(experiment, recipe, [...set, ...more], { seeds, directory: folder }, tell);
     const own = plan.runs.filter(({ config, configHash }) => config.plugins.length > 0 || !earlier.has(configHash));
     for (const { configHash } of own) earlier.add(configHash);
-    planned.push({ recipe, directory: join(directory, experiment.name), plan, own, advice, assumed, elsewhere });
+    planned.push({ recipe, directory: folder, plan, own, advice, assumed, elsewhere });
   }
   const twice = planned.find((step, i) => planned.findIndex(({ directory: own }) => own === step.directory) !== i);
   if (twice === undefined) return planned;
@@ -141,9 +142,16 @@ export async function checkStudy(steps: readonly StudyStep[], tell?: Tell): Prom
 }
 
 /** What speaks against going on after this step, and what to do; null where the step does not decide, or its bar is met. */
-export async function stopsStudy({ directory, advice }: StudyStep): Promise<string | null> {
+export async function stopsStudy({
+  directory,
+  advice,
+}: Pick<StudyStep, 'directory' | 'advice'>): Promise<string | null> {
   if (advice === undefined) return null;
   const results = await openResults(directory);
+  const [unread] = results.leftOut;
+  if (unread !== undefined) {
+    return `whether "${results.design.bar?.what}" is met cannot be told without ${unread.path}: ${unread.why}`;
+  }
   const verdict = judgeBar(results);
   if (verdict === null || verdict.verdict === 'met') return null;
   return `"${results.design.bar?.what}" is ${verdict.verdict}, ${countText(verdict)}.\n${advice}`;

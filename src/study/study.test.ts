@@ -50,6 +50,24 @@ describe('an experiment', () => {
     expect(runs[0].config.model).toBe(join(process.cwd(), 'mine'));
   });
 
+  it('sets a key for every arm that a call gives another kind, whatever else an arm sets, but none that the file says of a kind', async () => {
+    const path = join(recipeFolder(), 'both.toml');
+    const dataOf = async (...set: string[]) => {
+      const { runs } = await planExperiment({ ...readExperiment(path), seeds: [3], set }, path, ['data.kind=easy']);
+      return runs.map(({ config: { data } }) => [data.kind, data['problems']]);
+    };
+    const both = (problems: number) => [['easy', problems], ['easy', problems]]; // biome-ignore format: one line
+    expect(await dataOf('data.problems=64')).toEqual(both(64));
+    expect(await dataOf('data.kind=micro', 'data.problems=64', 'data.hardShare=0.1')).toEqual(both(1024));
+    const part = planExperiment(
+      { ...readExperiment(path), arms: [...readExperiment(path).arms, { name: 'own', recipe: 'base.toml', set: ['monitor.kind=direction', 'remedy.kind=route'], placebos: null }] }, // biome-ignore format: one line
+      path,
+      ['monitor.placeboSeed=3'],
+      { arms: ['own'] },
+    );
+    await expect(part).rejects.toThrow('placeboSeed: expected nothing, since no part reads it');
+  });
+
   it('may be a product of monitors, cuts and remedies, and is refused whole where two of them do not fit', async () => {
     const path = join(recipeFolder(), 'both.toml');
     const plan = (keys: object) => {

@@ -223,7 +223,9 @@ export function wordsOf({ command, settings = [], words = [], plant }: Plant, ho
   if (command === 'export') return ['export', ...words, '--to', join(home, `export-${number}`)];
   if (command !== 'train') return [command, ...words];
   const plugins = plant === undefined || plant.startsWith('python') ? [] : [`plugins=["${join(home, 'plugin.mjs')}"]`];
-  const all = [...settingsIn(home), `model=${join(home, 'model')}`, ...plugins, ...settings];
+  const isOther = settings.some((setting) => setting.startsWith('data={'));
+  const usual = settingsIn(home).filter((setting) => !isOther || !setting.startsWith('data.'));
+  const all = [...usual, `model=${join(home, 'model')}`, ...plugins, ...settings];
   const out = words.includes('--out') ? [] : ['--out', join(home, `run-${number}`)];
   return ['train', ...words, ...out, ...all.flatMap((setting) => ['--set', setting])];
 }

@@ -59,7 +59,7 @@ function filesOf(run: string): Readonly<Record<string, string>> {
 
 function contentOf(name: string, bytes: Buffer): string {
   if (!name.startsWith('evaluations')) return sha256(bytes);
-  const { key: _key, checksum: _checksum, ...evaluation } = JSON.parse(bytes.toString());
+  const { key: _key, run: _run, checksum: _checksum, ...evaluation } = JSON.parse(bytes.toString());
   return JSON.stringify(evaluation);
 }
 

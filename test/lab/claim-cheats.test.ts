@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { allTables } from '../../src/report/all-tables.ts';
 import { countBegun, readRegister, stateClaim } from '../../src/study/claim.ts';
 import { openResults } from '../../src/study/claim-progress.ts';
+import { stopsStudy } from '../../src/study/steps.ts';
 import { gq } from '../run-gq.ts';
 import { SmallStudy, statement } from './small-study.ts';
 
@@ -39,6 +40,27 @@ it('a study that nobody touched fits its register', async () => {
   await made.run({ 1: 'ssss', 2: 'ssss' });
   expect(await gq('claim', made.path)).toMatchObject({ code: 0, out: expect.not.stringContaining('does not fit') });
   expect((await gq('results', made.path)).out).not.toContain('does not fit');
+});
+
+it('a step of a study that lost its plan is named, not left out as if it were not begun', async () => {
+  await made.run({ 1: 'hhhh', 2: 'hhhh' });
+  rmSync(inStudy('experiment.json'));
+  expect(await gq('claim', made.folder)).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/study: expected .* with its plan \(experiment\.json\), .* call gq experiment again/),
+  });
+});
+
+it('a step does not decide by the runs that are left where one cannot be read', async () => {
+  writeFileSync(made.file, statement().replace('[[predictions]]', '[bar]').replace('inSeeds = 2', 'inSeeds = 1'));
+  await made.run({ 1: 'ssss', 2: 'ssss' });
+  const step = { directory: made.path, advice: 'Train longer.' };
+  expect(await stopsStudy(step)).toBe(null);
+  editJson(
+    inStudy('vanilla-2', 'evaluations', '00007-test-original-full.json'),
+    (json) => (json.rows[0].attempt = true),
+  );
+  expect(await stopsStudy(step)).toMatch(/cannot be told without .*vanilla-2: read .*full\.json: .* checksum/);
 });
 
 describe('a run', () => {

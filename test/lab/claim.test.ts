@@ -63,6 +63,8 @@ describe('gq claim FILE', () => {
       const set = absent.split(',').flatMap((setting) => ['--set', setting]);
       expect((await gq('claim', file, ...set)).out.replaceAll('\n', ' ')).toContain(said);
     }
+    const { out } = await gq('claim', file, '--set', 'updates=none');
+    expect(out.replaceAll('\n', ' ')).toContain(`${said}: config, key updates: expected a whole number`);
   });
 
   it('shows every step of a study, each in the folder that it would have', async () => {

@@ -97,6 +97,8 @@ describe('gq eval --elicit', () => {
       '00000-train-first2-base-none.json',
       '00000-train-first2-base-own-07a5c79c.json',
     ]);
+    const chosen = await gq(...argv.slice(0, -2), 'monitor', 'micro-base');
+    expect(chosen).toMatchObject({ code: 2, err: 'gq: --sets: expected another set with a recipe, found monitor, which a run chooses.\n' }); // biome-ignore format: one line
     const other = await gq(...argv, '--text', 'use it.\n', '--set', 'sampling.temperature=0.5');
     expect(other).toMatchObject({ code: 2, err: expect.stringContaining('probes of the same model, prompts and') });
   });

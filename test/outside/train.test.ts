@@ -24,7 +24,8 @@ const dataOf = (kind: string, { url }: EchoServer): string[] => [
 
 async function trainArguments(kind: string, server: EchoServer, ...more: readonly string[]): Promise<string[]> {
   const short = ['device.variant=plain', 'updates=2', 'output.checkpointEvery=2'];
-  return setting(`model=${await tinyModel()}`, ...tinyWith(...short, ...gated, ...dataOf(kind, server), ...more));
+  const arm = more.some((text) => text.startsWith('arm.kind=')) ? [] : gated;
+  return setting(`model=${await tinyModel()}`, ...tinyWith(...short, ...arm, ...dataOf(kind, server), ...more));
 }
 
 for (const [kind, open] of Object.entries(protocols)) {

@@ -17,8 +17,8 @@ import {
   testText,
 } from '../../report/index.ts';
 import { shippedStudies } from '../../run/config/recipes.ts';
-import { recipeFrom, recipePath } from '../../run/index.ts';
-import { type Claim, claimOf, countUnread, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
+import { recipeFrom, recipePath, registerName } from '../../run/index.ts';
+import { asStated, type Claim, claimOf, countUnread, openBlind, readRegister, statedRuns } from '../../study/claim.ts';
 import { armTable, openResults, studyProgress } from '../../study/claim-progress.ts';
 import { findExperiment, stepsIn, storedPlan } from '../../study/directory.ts';
 import { readExperiment } from '../../study/experiment.ts';
@@ -110,8 +110,10 @@ async function showFile(named: string, call: ClaimCall): Promise<CommandResult> 
     const experiment = readExperiment(step);
     const { name } = experiment;
     const folder = study === null ? (call.out ?? folderOf(name)) : join(call.out ?? join('runs', study.name), name);
-    const claim = await claimOf(experiment, step, [...(study?.set ?? []), ...call.set]);
-    if (claim !== null) shown.push([folder, await showStated(experiment, claim, folder)]);
+    const why: string[] = [];
+    const settings = [...(study?.set ?? []), ...call.set];
+    const claim = await claimOf(experiment, step, settings, undefined, ({ message }) => why.push(message));
+    if (claim !== null) shown.push([folder, await showStated(experiment, asStated(folder, claim), folder, why[0])]);
   }
   if (shown.length === 0) {
     throw new UserError({
@@ -128,17 +130,24 @@ async function showFile(named: string, call: ClaimCall): Promise<CommandResult> 
   };
 }
 
-async function showStated(experiment: Experiment, claim: Claim, study: string): Promise<CommandResult> {
+/** `unknown`: why inputs of its first arm without them are not known. */
+async function showStated(
+  experiment: Experiment,
+  claim: Claim,
+  study: string,
+  unknown: string | undefined,
+): Promise<CommandResult> {
   const { name, why, resolve, bar, predictions: others = [], blindSeeds = [], seeds, arms } = experiment;
   const registered = existsSync(study) ? readRegister(study).stated.at(-1)?.hash : undefined;
   const predictions: Prediction[] =
     registered === claim.hash ? judgedIn(await openResults(study)) : [...(bar === null ? [] : [bar]), ...others];
   const without = registered === undefined ? 'is not begun' : 'was begun under another claim';
   const unread = countUnread(claim);
+  const reason = unknown === undefined ? '' : `: ${unknown}`;
   const text = (width: number): string => {
     const lines = [
       `claim ${claim.hash}`,
-      ...(unread === 0 ? [] : [wrapText(unreadText(unread, arms.length), width)]),
+      ...(unread === 0 ? [] : [wrapText(`${unreadText(unread, arms.length)}${reason}`, width)]),
       `${counted(arms.length, 'arm')} × ${counted(seeds.length, 'seed')} (${seeds.join(', ')}): ${counted(claim.runs.length, 'run')}`,
       ...(blindSeeds.length === 0 ? [] : [`blind seeds: ${blindSeeds.join(', ')}`]),
       wrapText(`why: ${why}`, width),
@@ -232,8 +241,11 @@ function studyIn(directory: string, from: readonly string[] = []) {
   if (experiment !== null) return { experiment, runs };
   throw new UserError({
     call: `gq claim ${directory}`,
-    expected: 'the folder of an experiment',
+    expected: 'the folder of an experiment, with its plan (experiment.json)',
     found: 'runs that belong to none',
+    fix: existsSync(join(directory, registerName))
+      ? 'Restore it, or call gq experiment again, which writes it anew.'
+      : undefined,
   });
 }
 

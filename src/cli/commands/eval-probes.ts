@@ -155,8 +155,12 @@ function parseState(name: string, known: readonly PolicyState[]): PolicyState {
 
 async function openRecipe(call: EvalCall, set: EvaluationSet, context: CommandContext): Promise<Lab> {
   expectAbsent(call, ['states', 'update', 'device'], 'with a recipe');
-  if (set === 'curve') {
-    throw new UserError({ call: '--sets', expected: 'another set with a recipe', found: 'curve, which a run chooses' });
+  if (set === 'curve' || set === 'monitor') {
+    throw new UserError({
+      call: '--sets',
+      expected: 'another set with a recipe',
+      found: `${set}, which a run chooses`,
+    });
   }
   const { config } = await resolveConfig(call.run, call.set);
   return openLab({ config }, { work: 'evaluation', longerBy: probeTokens, warn: tellOn(context) });

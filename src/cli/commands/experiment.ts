@@ -108,8 +108,9 @@ export const experimentCommand = command({
     const study = readStudy(recipe);
     if (study !== null) return runStudy(study, call, context);
     expectAbsent(call, ['regardless'], 'of an experiment that is no study');
-    const whole = await told(context, (tell) => planPart(readExperiment(recipe), recipe, call, tell));
-    const directory = call.out ?? join('runs', whole.experiment.name);
+    const experiment = readExperiment(recipe);
+    const directory = call.out ?? join('runs', experiment.name);
+    const whole = await told(context, (tell) => planPart(experiment, { recipe, directory }, call, tell));
     const plan = await leaveShared(whole, directory, call, context);
     if (plan !== null && plan.runs.length > 0) await doExperiment({ recipe, directory, plan }, call, context);
   },
@@ -382,7 +383,7 @@ function endLines({ runs, claim }: ExperimentPlan, directory: string): string {
 
 function planPart(
   experiment: Experiment,
-  recipe: string,
+  { recipe, directory }: Pick<Work, 'recipe' | 'directory'>,
   { arms, seeds, set }: ExperimentCall,
   tell: Tell,
 ): Promise<ExperimentPlan> {
@@ -391,9 +392,5 @@ function planPart(
     const expected = experiment.arms.map(({ name }) => name).join(', ');
     throw new UserError({ call: '--arms', expected, found: unknown });
   }
-  const twice = seeds?.find((seed, i) => seeds.indexOf(seed) !== i);
-  if (twice !== undefined) {
-    throw new UserError({ call: '--seeds', expected: 'different seeds', found: `${twice} twice` });
-  }
-  return planExperiment(experiment, recipe, set, { seeds, arms }, tell);
+  return planExperiment(experiment, recipe, set, { seeds, arms, directory }, tell);
 }

@@ -22,7 +22,8 @@ export interface ResolvedConfig {
   readonly config: RunConfig;
   readonly hash: string;
   readonly sources: ReadonlyMap<string, string>;
-  readonly unread: readonly Fault[];
+  /** Keys without a reader that are for many configs, and who set them. */
+  readonly unread: readonly (Fault & Pick<FileSetting, 'by'>)[];
 }
 
 export type ConfigBase = { readonly config: RunConfig; readonly source: string };
@@ -38,8 +39,8 @@ export interface RawConfig {
 export interface FileSetting {
   readonly text: string;
   readonly folder: string;
-  /** Whether it is for many configs, of which some may have no reader for it. */
-  readonly shared?: boolean;
+  /** Who sets it in an experiment: what is not of one arm is for many configs, of which some may have no reader for it. */
+  readonly by?: 'experiment' | 'arm' | 'call';
 }
 
 export function readConfig(
@@ -64,13 +65,13 @@ export function readConfig(
   for (const [i, setting] of settings.entries()) {
     const own: FileSetting = typeof setting === 'string' ? { text: setting, folder: process.cwd() } : setting;
     // What an experiment, its arms and the command line set come one after another.
-    const shared = own.shared ?? false;
-    if (i === 0 || source.shared !== shared) source = { name: option, layer: source.layer + 1, shared };
-    const parsed = parseSetting(own.text, option);
-    if (!replacesArm) refuseOtherArm(parsed, raw, own.text, option);
+    const { text, by, folder } = own;
+    if (i === 0 || source.by !== by) source = { name: option, layer: source.layer + 1, by };
+    const parsed = parseSetting(text, option);
+    if (!replacesArm) refuseOtherArm(parsed, raw, text, option);
     notePlaces(atTop, parsed);
     const table = withArmTables(parsed, option);
-    merge(raw, withPlugins(table, own.folder), { ...source, folder: own.folder }, origins, '');
+    merge(raw, withPlugins(table, folder), { ...source, text, folder }, origins, '');
   }
   return { raw, origins, plugins: pluginPaths(raw), atTop };
 }
@@ -176,10 +177,13 @@ function checkKeys(written: RawConfig, parts: ConfigParts): ResolvedConfig {
   const config = parsed.data;
   refuseFaults([...brokenRules(config, parts), ...refusedKinds(config, parts)]);
   const unread = unreadKeys(config, origins, parts);
-  const isShared = ({ key }: Fault): boolean => key !== null && origins.get(key)?.shared === true;
-  refuseUnread(unread.filter((fault) => !isShared(fault)));
+  const ofMany = unread.flatMap((fault) => {
+    const { by = 'arm' } = origins.get(fault.key ?? '') ?? {};
+    return by === 'arm' ? [] : [{ ...fault, by }];
+  });
+  refuseUnread(unread.filter(({ key }) => ofMany.every((fault) => fault.key !== key)));
   const sources = new Map([...leavesOf(config).keys()].map((path) => [path, origins.get(path)?.name ?? 'default']));
-  return { config, hash: configHash(config), sources, unread: unread.filter(isShared) };
+  return { config, hash: configHash(config), sources, unread: ofMany };
 }
 
 export function refuseUnread(faults: readonly Fault[]): void {
@@ -316,8 +320,8 @@ function parseValue(text: string): unknown {
 }
 
 /**
- * Merges tables key by key; a table that changes its `kind` loses the keys that it had, but none that these settings gave it before any kind: in
- * whatever order --set names a kind and its keys, they are read. Both kinds of loss have the same keys.
+ * Merges tables key by key. A table that changes its `kind` loses the keys of recipes, and those of whoever set the kind that goes. What others set
+ * stays, in whatever order they did, and so does what no kind was named for. Both kinds of loss have the same keys.
  */
 function merge(into: Table, from: Table, origin: Origin, origins: Map<string, Origin>, prefix: string): void {
   for (const [key, value] of Object.entries(from)) {
@@ -325,28 +329,39 @@ function merge(into: Table, from: Table, origin: Origin, origins: Map<string, Or
     const present = into[key];
     if (isTable(value)) {
       const table: Table = isTable(present) ? present : Object.create(null);
-      const anew = value['kind'] !== undefined && table['kind'] !== value['kind'] && path !== 'loss';
-      const isSecond = origins.get(`${path}.kind`)?.layer === origin.layer;
-      if (anew) loseKeys(table, isSecond ? null : origin.layer, origins, `${path}.`);
+      const [before, after] = [table['kind'], value['kind']];
+      const anew = after !== undefined && before !== undefined && before !== after && path !== 'loss';
+      if (anew) loseKeys(table, { origin, named: origins.get(`${path}.kind`)?.named }, origins, `${path}.`);
       into[key] = table;
       if (Object.keys(value).length === 0) origins.set(path, origin);
       merge(table, value, origin, origins, `${path}.`);
     } else {
       into[key] = value;
-      origins.set(path, origin);
+      const named = [...(origins.get(path)?.named ?? []), origin.layer];
+      origins.set(path, key === 'kind' ? { ...origin, named } : origin);
     }
   }
 }
 
-/** Takes out all keys but those of a layer. */
-function loseKeys(table: Table, but: number | null, origins: Map<string, Origin>, prefix: string): void {
+type OtherKind = Pick<Origin, 'named'> & { readonly origin: Origin };
+
+function loseKeys(table: Table, by: OtherKind, origins: Map<string, Origin>, prefix: string): void {
   for (const [key, value] of Object.entries(table)) {
     const path = `${prefix}${key}`;
-    if (isTable(value)) loseKeys(value, but, origins, `${path}.`);
-    if (isTable(value) ? Object.keys(value).length > 0 : origins.get(path)?.layer === but) continue;
+    const { text, layer = 0 } = origins.get(path) ?? {};
+    if (isTable(value)) loseKeys(value, by, origins, `${path}.`);
+    if (isTable(value) ? Object.keys(value).length > 0 : text !== undefined && !by.named?.includes(layer)) continue;
+    if (text !== undefined && layer === by.origin.layer && key !== 'kind') refuseLoss(text, by.origin);
     delete table[key];
     origins.delete(path);
   }
+}
+
+/** One call that names two kinds of a table cannot say which of them its other keys are for. */
+function refuseLoss(text: string, { name, text: kind }: Origin): never {
+  const found = `${text}, then another kind with ${kind}`;
+  const fix = 'Leave one of them out, or say the key after the kind that has it.';
+  throw new UserError({ call: name, expected: 'one kind for each key', found, fix });
 }
 
 const isTable = (value: unknown): value is Table =>

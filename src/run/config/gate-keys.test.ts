@@ -31,9 +31,23 @@ describe('a monitor, a cut and a remedy at the top of a config', () => {
     expect(changed).toThrow('unknown key arm.tail (--set), only arm.kind activation or gradient has it');
   });
 
+  it('keys that one call sets for a kind which it replaces itself are refused', () => {
+    const twice = () => armOf('arm.kind=activation', 'arm.tail=0.2', 'arm.kind=gradient');
+    expect(twice).toThrow('--set: expected one kind for each key, found arm.tail=0.2, then another kind with arm.kind=gradient.'); // biome-ignore format: one line
+    expect(() => armOf('remedy.others=absorb', 'arm.kind=no-loophole')).toThrow('one kind for each key');
+    expect(armOf('arm.kind=activation', 'arm.kind=gradient', 'arm.tail=0.2')).toMatchObject({ tail: 0.2 });
+  });
+
+  it('of a table without a kind stay where its usual kind is said', () => {
+    const path = join(temporaryFolder(), 'usual.toml');
+    writeFileSync(path, '[data]\nhardShare = 0.3\n[device]\nthreads = 2\n');
+    const { data, device } = resolveBuiltin(path, ['data.kind=micro', 'device.kind=wasm']).config;
+    expect([data['hardShare'], device.threads]).toEqual([0.3, 2]);
+  });
+
   it('replace another arm, and another arm replaces them', () => {
     const tables = ['monitor.kind=direction', 'remedy.kind=screen'];
-    expect(armOf('arm.kind=activation', 'arm.tail=0.2', ...tables)).toMatchObject({ kind: 'watched' });
+    expect(armOf('arm.kind=activation', ...tables)).toMatchObject({ kind: 'watched' });
     expect(armOf(...tables, 'arm.kind=vanilla')).toEqual({ kind: 'vanilla' });
     expect(armOf(...tables, 'remedy.kind=penalty', 'remedy.penalty=2')).toMatchObject({
       monitor: { kind: 'direction' },

@@ -13,7 +13,11 @@ export interface Origin {
   readonly layer: number;
   /** The folder that a relative path in the value begins in; absent for what is absolute already. */
   readonly folder?: string;
-  readonly shared?: boolean;
+  /** Of a setting: as it was written, and who set it. */
+  readonly text?: string;
+  /** Of a kind: the layers that named it. */
+  readonly named?: readonly number[] | undefined;
+  readonly by?: 'experiment' | 'arm' | 'call' | undefined;
 }
 export type Origins = ReadonlyMap<string, Origin>;
 

@@ -28,7 +28,7 @@ const introduction = `# Config reference
 
 Made from the schema by \`gq config --reference\`. A recipe is a TOML file with any of these keys; \`extends = "other.toml"\` names a
 recipe that it changes (a bare name such as \`"micro-base"\` is a recipe of the package); \`--set key=value\` changes one key of a command. Unknown keys are errors, and so is a key that is set although nothing reads it under the other keys. Tables with a \`kind\` have the keys
-of that kind only; setting another kind resets the table, but for keys that the same call or \`set\` named before it, and but for \`loss\`. An arm that watches may be said as three tables at the top of a recipe, \`[monitor]\`, \`[cut]\` and \`[remedy]\`
+of that kind only; setting another kind resets the table, but for keys that a call, a \`set\` or an arm named without a kind, in whatever order, and but for \`loss\`; a table that has no kind yet keeps all. An arm that watches may be said as three tables at the top of a recipe, \`[monitor]\`, \`[cut]\` and \`[remedy]\`
 (\`--set monitor.kind=probe\`), in place of \`arm.kind\`: they are \`arm.monitor\`, \`arm.cut\` and \`arm.remedy\` of the arm \`watched\`. Without \`[cut]\` the cut is the monitor's usual one. \`gq config RECIPE\` prints what a recipe resolves to, and where
 each value came from.
 
