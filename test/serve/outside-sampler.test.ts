@@ -358,12 +358,9 @@ describe('a process that is killed', () => {
     // Judged by a server too, so that no Python is needed.
     await using environment = await orsEcho();
     const data = ['data.kind=ors', `data.url=${environment.url}`, 'data.tasks=24', 'pairs.file=micro'];
-    const config = [
-      `model=${model}`,
-      ...tinyWith(...data, 'arm.kind=activation', 'updates=3', 'output.checkpointEvery=1'),
-    ];
+    const config = tinyWith(...data, 'arm.kind=activation', 'updates=3', 'output.checkpointEvery=1');
     const server = [`sampler.url=${proxy.url}/v1`, `sampler.folder=${adapters}`, 'sampler.tolerance=1e-3'];
-    const given = setting(...config, ...server);
+    const given = setting(`model=${model}`, ...config, ...server);
     expect(await gq('train', ...given, '--out', whole)).toMatchObject({ code: 0 });
     let isKilled = false;
     const child = spawn(process.execPath, [gqProgram(), 'train', ...given, '--out', killed], { stdio: 'ignore' });
