@@ -48,8 +48,8 @@ export function statedRuns({ arms, seeds }: Experiment): string[] {
 }
 
 /**
- * Null for an experiment that predicts nothing. `settings`: what a call changes in every arm; `known`: configs of arms that are resolved already; `without` is
- * told why the inputs of an arm are not in the hash.
+ * Null for an experiment that predicts nothing. `settings`: what a call changes in every arm; `known`: configs of arms that are resolved already; `without`
+ * is called with the error for which the inputs of an arm are not in the hash.
  */
 export async function claimOf(
   experiment: Experiment,

@@ -1,8 +1,10 @@
 /** `gq claim`: of a file its hash and what it predicts, of a study what was begun and whether it was met; blind seeds are opened once. */
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { readRegister } from '../../src/study/claim.ts';
+import { sha256Json } from '../../src/base/node/index.ts';
+import { asStated, claimOf, readRegister, stateClaim } from '../../src/study/claim.ts';
+import { readExperiment } from '../../src/study/experiment.ts';
 import { gq } from '../run-gq.ts';
 import { SmallStudy, statement } from './small-study.ts';
 
@@ -74,6 +76,20 @@ describe('gq claim FILE', () => {
     const { out } = await gq('claim', whole, '--out', 'there');
     expect(out).toMatch(new RegExp(`^there/\\S+\nclaim ${hash}\n`));
     expect(JSON.parse((await gq('claim', whole, '--json')).out).steps).toMatchObject([{ hash }]);
+  });
+
+  it('is the one that was stated where an earlier version hashed settings in the order of the call', async () => {
+    const settings = ['updates=3', 'sampling.group=4'];
+    const claim = await claimOf(readExperiment(file), file, settings);
+    if (claim === null) throw new Error('no claim');
+    const statement = { ...claim.statement, settings };
+    const earlier = { ...claim, statement, hash: sha256Json(statement) };
+    expect(earlier.hash).not.toBe(claim.hash);
+    mkdirSync(study, { recursive: true });
+    stateClaim(study, earlier, 0);
+    expect(asStated(study, claim).hash).toBe(earlier.hash);
+    const other = await claimOf(readExperiment(file), file, ['updates=4', 'sampling.group=4']);
+    expect(other !== null && asStated(study, other).hash).toBe(other?.hash);
   });
 
   it('refuses an experiment that predicts nothing', async () => {

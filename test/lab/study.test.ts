@@ -292,9 +292,11 @@ describe('a study', () => {
     });
   });
 
-  it('is no experiment and no recipe, and says so where one of them is meant', async () => {
+  it('is no experiment and no recipe, and says so where one of them is meant; its seeds differ', async () => {
     const { code, err } = await gq('train', path);
     expect({ code, err }).toMatchObject({ code: 2, err: expect.stringContaining('found a study of several') });
+    const twice = await gq('experiment', path, '--seeds', '1,1');
+    expect(twice).toMatchObject({ code: 2, err: expect.stringContaining('expected different seeds, found 1 twice') });
   });
 
   it('is what --regardless is for, and nothing else', async () => {

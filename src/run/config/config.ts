@@ -320,8 +320,8 @@ function parseValue(text: string): unknown {
 }
 
 /**
- * Merges tables key by key. A table that changes its `kind` loses the keys of recipes, and those of whoever set the kind that goes. What others set
- * stays, in whatever order they did, and so does what no kind was named for. Both kinds of loss have the same keys.
+ * Merges tables key by key. Another `kind` takes out of its table what recipes wrote, and what the `set`, the arm or the call that named the old kind
+ * wrote for it; what others wrote stays, in whatever order. A first kind takes nothing out, nor does another kind of loss, which has the same keys.
  */
 function merge(into: Table, from: Table, origin: Origin, origins: Map<string, Origin>, prefix: string): void {
   for (const [key, value] of Object.entries(from)) {
